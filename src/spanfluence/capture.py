@@ -1,0 +1,326 @@
+"""Running a classifier so that every attributed layer tells its inputs and output gradients.
+
+Weights never require a gradient here: backward runs from the loss to the outputs of the attributed
+layers and stops there, so summed weight gradients are never formed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from spanfluence.encoding import Encoded
+from spanfluence.errors import NumericsError
+from spanfluence.gradients import TextRows, combine
+from spanfluence.model import Target, TextClassifier, text_losses
+from spanfluence.units import Example
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A module that owns attributed parameters. `kind` "whole" means per-example autograd.
+
+    `shared` numbers those of its calls in a forward pass that serve all texts of the batch at once
+    (DeBERTa projects its relative positions so): their output gradients are taken text by text.
+    """
+
+    name: str
+    module: nn.Module
+    kind: str  # "linear", "conv1d", "norm", "embedding" or "whole"
+    parameters: tuple[str, ...]  # attributed ones by full name, weight before bias
+    shared: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class TextGradients:
+    """L of each text of a batch, and what each layer saw (in the order of `Capture.layers`)."""
+
+    losses: Float[Tensor, " texts"]
+    layers: list[TextRows]
+
+
+class Capture:
+    """Per-example gradients of one classifier's attributed parameters."""
+
+    def __init__(self, classifier: TextClassifier) -> None:
+        self.classifier = classifier
+        self.layers = _layers_of(classifier)
+        self._examine()
+
+    @property
+    def parameter_names(self) -> list[tuple[str, ...]]:
+        """Per layer, the parameters whose flattened gradients make up `dense()`, in order."""
+        return [layer.parameters for layer in self.layers]
+
+    def texts(
+        self,
+        batch: list[Encoded],
+        label_ids: Int[Tensor, " texts"],
+        target: Target,
+        *,
+        inputs: Mapping[str, Tensor] | None = None,
+        states: Float[Tensor, "texts tokens hidden"] | None = None,
+    ) -> TextGradients:
+        """Gradients of L at the classifier's present parameters. Inputs and states may be handed in."""
+        if inputs is None:
+            inputs = self.classifier.encoder.collate(batch, self.classifier.device)
+        if states is None:
+            states = self.classifier.trunk_states(batch, inputs)
+        with torch.enable_grad(), _Recorder(self.layers, len(batch)) as recorder:
+            logits = self.classifier.tail_logits(inputs, states)
+            losses = text_losses(logits, label_ids, target)
+            gradients = recorder.backward(losses)
+        tokens = inputs["input_ids"].shape[1]
+        rows = [recorder.rows(layer, gradients, tokens) for layer in self.layers]
+        return TextGradients(losses.detach(), rows)
+
+    def _examine(self) -> None:
+        """Run three texts: note which calls are shared, and compare every layer with plain autograd.
+
+        A weight may also be used outside its module's forward: such layers go by per-example autograd.
+        """
+        probe = [Example("a b c d"), Example("e f g"), Example("i j k l m")]
+        batch = self.classifier.encoder.encode(probe)
+        labels = torch.arange(3, device=self.classifier.device) % len(self.classifier.labels)
+        factored = [replace(x, shared=self._shared_calls(batch, x)) for x in self.layers]
+        whole = [replace(x, kind="whole") for x in self.layers]
+        self.layers = whole
+        truth = self.texts(batch, labels, "loss")
+        self.layers = factored
+        found = self.texts(batch, labels, "loss")
+        agreed = [
+            mine.kind == "whole" or _equal(a, b)
+            for mine, a, b in zip(factored, found.layers, truth.layers, strict=True)
+        ]
+        self.layers = [f if good else w for f, w, good in zip(factored, whole, agreed, strict=True)]
+        slow = [layer.name for layer in self.layers if layer.kind == "whole"]
+        if slow:
+            warnings.warn(
+                f"per-example autograd, which is slow, is used for: {', '.join(slow)}", stacklevel=4
+            )
+
+    def _shared_calls(self, batch: list[Encoded], layer: Layer) -> frozenset[int]:
+        with torch.no_grad(), _Recorder([layer], len(batch)) as recorder:
+            self.classifier.model(**self.classifier.encoder.collate(batch, self.classifier.device))
+        return frozenset(
+            number
+            for number, call in enumerate(recorder.calls)
+            if call.output.shape[0] != len(batch)
+        )
+
+
+def _equal(found: TextRows, truth: TextRows) -> bool:
+    mine, expected = combine([(found, 1.0)]).dense(), truth.rows[:, 0]
+    return bool((mine - expected).norm() <= 1e-3 * expected.norm() + 1e-7)
+
+
+def check_finite_losses(losses: Float[Tensor, " texts"], names: Callable[[int], str]) -> None:
+    """Raise with the first text whose loss is not a number."""
+    bad = torch.nonzero(~torch.isfinite(losses)).flatten().tolist()
+    if bad:
+        raise NumericsError(
+            f"{names(bad[0])} has a loss that is not finite: remove it or check the model"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Call:
+    layer: str
+    shared: bool
+    input: Tensor
+    output: Tensor
+
+
+class _Recorder:
+    """Hooks that keep each call's input and output while a batch runs."""
+
+    def __init__(self, layers: list[Layer], texts: int) -> None:
+        self.layers = layers
+        self.texts = texts
+        self.calls: list[_Call] = []
+        self._stack = ExitStack()
+
+    def __enter__(self) -> _Recorder:
+        for layer in self.layers:
+            if layer.kind == "whole":
+                self._stack.enter_context(_requiring_gradient(layer))
+                continue
+            if layer.kind == "embedding":
+                handle = layer.module.register_forward_pre_hook(self._expand)
+                self._stack.callback(handle.remove)
+            handle = layer.module.register_forward_hook(self._keep(layer))
+            self._stack.callback(handle.remove)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def _expand(self, _: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Position ids come once for the whole batch: give each text its own."""
+        if args[0].dim() == 2 and args[0].shape[0] == 1 < self.texts:
+            return (args[0].expand(self.texts, -1), *args[1:])
+        return args
+
+    def _keep(self, layer: Layer) -> Callable[[nn.Module, tuple[Any, ...], Tensor], Tensor]:
+        numbers = itertools.count()
+
+        def hook(_: nn.Module, args: tuple[Any, ...], output: Tensor) -> Tensor:
+            if not output.requires_grad and torch.is_grad_enabled():
+                output = output.detach().requires_grad_()
+            shared = next(numbers) in layer.shared
+            self.calls.append(_Call(layer.name, shared, args[0].detach(), output))
+            return output
+
+        return hook
+
+    def backward(self, losses: Float[Tensor, " texts"]) -> list[Tensor]:
+        """Gradient at each call's output, one entry per text; shared calls and whole layers text by text."""
+        shared = [call.output for call in self.calls if call.shared]
+        own = [call.output for call in self.calls if not call.shared]
+        whole = [p for layer in self.layers if layer.kind == "whole" for p in _owned(layer)]
+        found = _per_example(losses, [*shared, *whole], retain=bool(own))
+        self._whole = {id(p): g for p, g in zip(whole, found[len(shared) :], strict=True)}
+        text_by_text = iter(found[: len(shared)])
+        together = iter(_materialised(own, losses.sum()))
+        return [next(text_by_text if call.shared else together) for call in self.calls]
+
+    def rows(self, layer: Layer, gradients: list[Tensor], tokens: int) -> TextRows:
+        """What one layer saw, over all its calls."""
+        if layer.kind == "whole":
+            own = [self._whole[id(p)].flatten(1) for p in _owned(layer)]
+            return _as_single_row(torch.cat(own, 1))
+        pairs = [
+            (call, gradient)
+            for call, gradient in zip(self.calls, gradients, strict=True)
+            if call.layer == layer.name
+        ]
+        if not pairs:  # a module that this model never runs
+            size = sum(parameter.numel() for parameter in _owned(layer))
+            return _as_single_row(_owned(layer)[0].new_zeros(self.texts, size))
+        return self._text_rows(layer, pairs, tokens)
+
+    def _text_rows(self, layer: Layer, pairs: list[tuple[_Call, Tensor]], tokens: int) -> TextRows:
+        outputs = torch.cat([g.reshape(self.texts, -1, g.shape[-1]) for _, g in pairs], 1)
+        positions = torch.cat([_token_rows(call, g, tokens) for call, g in pairs])
+        weight, bias = (_attributes(layer, name) for name in ("weight", "bias"))
+        inputs = torch.cat([self._inputs(layer, call) for call, _ in pairs], 1)
+        if layer.kind == "embedding":
+            table: Any = layer.module
+            if table.padding_idx is not None:  # torch never moves the padding row
+                outputs = outputs * (inputs != table.padding_idx)[..., None]
+            size = table.num_embeddings
+            return TextRows("embedding", outputs, positions, ids=inputs, table_rows=size)
+        if layer.kind == "norm":
+            terms = [outputs * _normalised(layer.module, inputs)] if weight else []
+            return TextRows("dense", torch.cat([*terms, outputs] if bias else terms, -1), positions)
+        return TextRows(
+            "matrix",
+            outputs,
+            positions,
+            inputs=inputs,
+            weight=weight,
+            bias=bias,
+            transposed=layer.kind == "conv1d",
+        )
+
+    def _inputs(self, layer: Layer, call: _Call) -> Tensor:
+        """(texts, rows, width) of a call's input, (texts, rows) of ids; shared input is repeated."""
+        width = () if layer.kind == "embedding" else call.input.shape[-1:]
+        if call.shared:
+            return call.input.reshape(1, -1, *width).expand(self.texts, -1, *width)
+        return call.input.reshape(self.texts, -1, *width)
+
+
+def _as_single_row(values: Float[Tensor, "texts size"]) -> TextRows:
+    return TextRows("dense", values[:, None], torch.full((1,), -1, device=values.device))
+
+
+def _token_rows(call: _Call, gradient: Tensor, tokens: int) -> Int[Tensor, " rows"]:
+    """The token position of each row of a call; -1 where rows are not the text's tokens."""
+    rows = gradient[0, ..., 0].numel()
+    if not call.shared and gradient.dim() == 3 and rows == tokens:
+        return torch.arange(tokens, device=gradient.device)
+    return torch.full((rows,), -1, device=gradient.device)
+
+
+def _normalised(module: Any, inputs: Tensor) -> Tensor:
+    """What a norm multiplies by its weight."""
+    if isinstance(module, nn.LayerNorm):
+        return nn.functional.layer_norm(inputs, module.normalized_shape, eps=module.eps)
+    epsilon = getattr(module, "variance_epsilon", None) or getattr(module, "eps", None) or 1e-6
+    return inputs * torch.rsqrt(inputs.square().mean(-1, keepdim=True) + epsilon)
+
+
+def _layers_of(classifier: TextClassifier) -> list[Layer]:
+    owners: dict[str, list[str]] = {}
+    for name in classifier.attributed:
+        owners.setdefault(name.rpartition(".")[0], []).append(name)
+    modules = dict(classifier.model.named_modules())
+    layers = []
+    for owner, names in owners.items():
+        kind = _kind(modules[owner], {name.rpartition(".")[2] for name in names})
+        names.sort(key=lambda name: (not name.endswith("weight"), name))
+        layers.append(Layer(owner, modules[owner], kind, tuple(names)))
+    return layers
+
+
+def _kind(module: nn.Module, attributed: set[str]) -> str:
+    if attributed <= {"weight", "bias"}:
+        if isinstance(module, nn.Linear):
+            return "linear"
+        if isinstance(module, nn.LayerNorm) or type(module).__name__.endswith("RMSNorm"):
+            return "norm"
+        if isinstance(module, nn.Embedding):
+            return "embedding"
+        if type(module).__name__ == "Conv1D":
+            return "conv1d"
+    return "whole"
+
+
+def _attributes(layer: Layer, short: str) -> bool:
+    return any(name.rpartition(".")[2] == short for name in layer.parameters)
+
+
+def _owned(layer: Layer) -> list[nn.Parameter]:
+    return [getattr(layer.module, name.rpartition(".")[2]) for name in layer.parameters]
+
+
+@contextmanager
+def _requiring_gradient(layer: Layer) -> Iterator[None]:
+    for parameter in _owned(layer):
+        parameter.requires_grad_(True)
+    try:
+        yield
+    finally:
+        for parameter in _owned(layer):
+            parameter.requires_grad_(False)
+
+
+def _materialised(outputs: Sequence[Tensor], loss: Tensor, *, retain: bool = False) -> list[Tensor]:
+    """Gradients of `loss`, zero where it does not depend on an output."""
+    if not outputs:
+        return []
+    found = torch.autograd.grad(loss, outputs, retain_graph=retain, allow_unused=True)
+    return [torch.zeros_like(o) if g is None else g for o, g in zip(outputs, found, strict=True)]
+
+
+def _per_example(
+    losses: Float[Tensor, " texts"], leaves: Sequence[Tensor], *, retain: bool
+) -> list[Tensor]:
+    """Gradient of each loss, one backward pass per text; texts become the first axis."""
+    if not leaves:
+        return []
+    last = len(losses) - 1
+    found = [
+        _materialised(leaves, loss, retain=retain or index < last)
+        for index, loss in enumerate(losses)
+    ]
+    return [torch.stack(column) for column in zip(*found, strict=True)]

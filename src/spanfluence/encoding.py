@@ -1,0 +1,176 @@
+"""From characters to tokens: encoding, and which tokens a character span touches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from spanfluence.errors import InputError, ModelError
+from spanfluence.units import Example, Span, Unit
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """One text as the model reads it.
+
+    `starts` and `ends` hold each token's character range in the example's text, trimmed of white
+    space; tokens that are not of the text (special tokens, context) have the empty range (0, 0).
+    """
+
+    input_ids: Int[np.ndarray, " tokens"]
+    token_type_ids: Int[np.ndarray, " tokens"] | None
+    starts: Int[np.ndarray, " tokens"]
+    ends: Int[np.ndarray, " tokens"]
+
+    def __len__(self) -> int:
+        return len(self.input_ids)
+
+    @property
+    def key(self) -> bytes:
+        """Equal for equal model inputs."""
+        types = b"" if self.token_type_ids is None else self.token_type_ids.tobytes()
+        return self.input_ids.tobytes() + b"|" + types
+
+    def touching(self, spans: Sequence[Span]) -> Bool[np.ndarray, " tokens"]:
+        """Tokens of the text with at least one character in one of `spans`."""
+        touched = np.zeros(len(self), dtype=bool)
+        for span in spans:
+            touched |= (self.starts < span.end) & (self.ends > span.start)
+        return touched
+
+
+class TextEncoder:
+    """A fast tokenizer and the number of tokens its model reads."""
+
+    def __init__(self, tokenizer: Any, max_length: int) -> None:
+        if not getattr(tokenizer, "is_fast", False):
+            raise ModelError(
+                f"{type(tokenizer).__name__} gives no character offsets: "
+                "use a model whose folder holds a fast tokenizer (tokenizer.json)"
+            )
+        self.tokenizer = tokenizer
+        self.max_length = max_length
+        self.pad_id: int = 0 if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+
+    def encode(self, examples: Sequence[Example]) -> list[Encoded]:
+        """Each example as (context, text) where it has a context, else as text alone."""
+        encoded: list[Encoded | None] = [None] * len(examples)
+        for paired in (False, True):
+            rows = [
+                i for i, example in enumerate(examples) if (example.context is not None) is paired
+            ]
+            if rows:
+                batch = self._tokenize([examples[i] for i in rows], paired)
+                for position, row in enumerate(rows):
+                    encoded[row] = self._one(batch, position, examples[row], paired)
+        return [item for item in encoded if item is not None]
+
+    def _tokenize(self, examples: Sequence[Example], paired: bool) -> Any:
+        texts = [example.text for example in examples]
+        segments = ([example.context for example in examples], texts) if paired else (texts,)
+        # The text gives way, not the context: it is the longer one, and spans live in it.
+        truncation = "only_second" if paired else True
+        try:
+            return self.tokenizer(
+                *segments,
+                truncation=truncation,
+                max_length=self.max_length,
+                return_offsets_mapping=True,
+            )
+        except Exception as error:
+            # The tokenizer's own words when the context alone fills the model's window.
+            raise InputError(
+                f"cannot fit context and text into {self.max_length} tokens ({error}): shorten the context"
+            ) from None
+
+    def _one(self, batch: Any, position: int, example: Example, paired: bool) -> Encoded:
+        segment = np.array(
+            [-1 if s is None else s for s in batch.sequence_ids(position)], dtype=np.int64
+        )
+        offsets = np.array(batch["offset_mapping"][position], dtype=np.int64).reshape(-1, 2)
+        offsets[segment != int(paired)] = 0
+        _trim(offsets, example.text)
+        types = batch.get("token_type_ids")
+        return Encoded(
+            input_ids=np.array(batch["input_ids"][position], dtype=np.int64),
+            token_type_ids=None if types is None else np.array(types[position], dtype=np.int64),
+            starts=offsets[:, 0],
+            ends=offsets[:, 1],
+        )
+
+    def span_positions(self, encoded: Encoded, unit: Unit) -> Bool[np.ndarray, " tokens"]:
+        """Tokens of the unit; a unit without spans is its whole text."""
+        spans = unit.spans or (Span(0, len(unit.example.text)),)
+        for span in spans:
+            if not encoded.touching([span]).any():
+                raise InputError(self._unreachable(unit.example, span, encoded))
+        return encoded.touching(spans)
+
+    def _unreachable(self, example: Example, span: Span, encoded: Encoded) -> str:
+        words = example.text[span.start : span.end]
+        what = f"span [{span.start}, {span.end}) {words[:40]!r} of example {example.id!r}"
+        if span.start >= int(encoded.ends.max(initial=0)) and words.strip():
+            return (
+                f"{what} lies beyond the {self.max_length} tokens the model reads: "
+                "shorten the text, or move the span into its first part"
+            )
+        return f"{what} touches no token of the text: choose a span that holds a visible character"
+
+    def mask(self, encoded: Encoded, positions: Bool[np.ndarray, " tokens"]) -> Encoded:
+        """The same text with the mask token at `positions`; the length never changes."""
+        mask_id = self.tokenizer.mask_token_id
+        if mask_id is None:
+            raise ModelError(
+                f"{type(self.tokenizer).__name__} has no mask token, so a span cannot be masked: "
+                "set tokenizer.mask_token to a token of its vocabulary and save it to the model "
+                "folder, or use a method of whole instances (if, tracin, tracinf)"
+            )
+        return replace(encoded, input_ids=np.where(positions, mask_id, encoded.input_ids))
+
+    def collate(self, batch: Sequence[Encoded], device: torch.device) -> dict[str, Tensor]:
+        """Model inputs padded to the longest of the batch."""
+        length = max(len(encoded) for encoded in batch)
+        ids = np.full((len(batch), length), self.pad_id, dtype=np.int64)
+        attention = np.zeros_like(ids)
+        types = np.zeros_like(ids)
+        for row, encoded in enumerate(batch):
+            ids[row, : len(encoded)] = encoded.input_ids
+            attention[row, : len(encoded)] = 1
+            if encoded.token_type_ids is not None:
+                types[row, : len(encoded)] = encoded.token_type_ids
+        arrays = {"input_ids": ids, "attention_mask": attention}
+        if batch[0].token_type_ids is not None:
+            arrays["token_type_ids"] = types
+        return {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
+
+
+def _trim(offsets: Int[np.ndarray, "tokens two"], text: str) -> None:
+    """Take white space off both ends of each token's range, in place.
+
+    Sentence-piece tokens own the space before their word; a span that ends with that space must not
+    reach the next word's token.
+    """
+    for row, (start, end) in enumerate(offsets.tolist()):
+        piece = text[start:end]
+        if piece and (piece[0].isspace() or piece[-1].isspace()):
+            inner = piece.strip()
+            lead = len(piece) - len(piece.lstrip()) if inner else 0
+            offsets[row] = (start + lead, start + lead + len(inner))
+
+
+def length_batches(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
+    """Indices grouped by similar length so that rows x longest stays within `max_tokens`."""
+    order = sorted(range(len(lengths)), key=lambda index: (lengths[index], index))
+    batches: list[list[int]] = []
+    for index in order:
+        if batches and (len(batches[-1]) + 1) * lengths[index] <= max_tokens:
+            batches[-1].append(index)
+        else:
+            batches.append([index])
+    return batches

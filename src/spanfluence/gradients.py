@@ -1,0 +1,286 @@
+"""Per-unit gradients of one layer, kept as factors, and their inner products and norms.
+
+A linear layer that reads rows a_r and receives output gradients d_r has the gradient sum_r d_r a_r^T.
+Keeping the rows instead of the sum makes a difference of gradients a concatenation of rows, and lets an
+inner product choose the cheaper way: from the rows, or from the summed matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class DenseGradient:
+    """A layer's gradient written out: one row per unit, parameters flattened, weight before bias."""
+
+    values: Float[Tensor, "units size"]
+
+    @property
+    def units(self) -> int:
+        """How many units."""
+        return self.values.shape[0]
+
+    def dense(self) -> Float[Tensor, "units size"]:
+        """The gradient itself."""
+        return self.values
+
+    def square_norms(self) -> Float[Tensor, " units"]:
+        """Squared Euclidean norm of each unit's gradient."""
+        return self.values.square().sum(1)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixGradient:
+    """Gradient of a linear layer as rows: sum_r outputs_r inputs_r^T, and sum_r outputs_r for the bias."""
+
+    inputs: Float[Tensor, "units rows in"]
+    outputs: Float[Tensor, "units rows out"]
+    weight: bool = True
+    bias: bool = True
+    transposed: bool = False  # Conv1D of transformers stores its weight as (in, out)
+
+    @property
+    def units(self) -> int:
+        """How many units."""
+        return self.inputs.shape[0]
+
+    @cached_property
+    def _dense(self) -> Float[Tensor, "units size"]:
+        parts = []
+        if self.weight:
+            left, right = self.outputs, self.inputs
+            if self.transposed:
+                left, right = right, left
+            parts.append(torch.bmm(left.transpose(1, 2), right).flatten(1))
+        if self.bias:
+            parts.append(self.outputs.sum(1))
+        return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
+
+    def dense(self) -> Float[Tensor, "units size"]:
+        """Weight gradient flattened as the parameter is stored, then the bias gradient."""
+        return self._dense
+
+    def square_norms(self) -> Float[Tensor, " units"]:
+        """From the Gram matrices of the rows: sum_rs (a_r.a_s + 1)(d_r.d_s)."""
+        outputs = torch.bmm(self.outputs, self.outputs.transpose(1, 2))
+        inputs = torch.bmm(self.inputs, self.inputs.transpose(1, 2)) if self.weight else 0.0
+        return ((inputs + float(self.bias)) * outputs).sum((1, 2)).clamp_min(0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingGradient:
+    """Gradient of an embedding table as rows: outputs_r is added to row `ids_r` of the table."""
+
+    ids: Int[Tensor, "units rows"]
+    outputs: Float[Tensor, "units rows out"]
+    table_rows: int
+
+    @property
+    def units(self) -> int:
+        """How many units."""
+        return self.ids.shape[0]
+
+    def dense(self) -> Float[Tensor, "units size"]:
+        """The whole table, flattened: large; only curvature asks for it."""
+        units, _, width = self.outputs.shape
+        table = self.outputs.new_zeros(units, self.table_rows, width)
+        table.scatter_add_(1, self.ids[..., None].expand_as(self.outputs), self.outputs)
+        return table.flatten(1)
+
+    def square_norms(self) -> Float[Tensor, " units"]:
+        """Rows meet only where they belong to the same row of the table."""
+        same = self.ids[:, :, None] == self.ids[:, None, :]
+        return (
+            (torch.bmm(self.outputs, self.outputs.transpose(1, 2)) * same)
+            .sum((1, 2))
+            .clamp_min(0.0)
+        )
+
+
+LayerGradient = DenseGradient | MatrixGradient | EmbeddingGradient
+
+
+def inner(tests: LayerGradient, train: LayerGradient) -> Float[Tensor, "tests units"]:
+    """Inner product of every test unit's gradient with every training unit's, for one layer."""
+    if isinstance(tests, MatrixGradient) and isinstance(train, MatrixGradient):
+        if _rows_are_cheaper(tests, train):
+            return _inner_by_rows(tests, train)
+        return tests.dense() @ train.dense().T
+    if isinstance(train, EmbeddingGradient):
+        if isinstance(tests, EmbeddingGradient):
+            return _inner_of_tables(tests, train)
+        return _inner_with_table(tests.dense(), train)
+    return tests.dense() @ train.dense().T
+
+
+def _rows_are_cheaper(tests: MatrixGradient, train: MatrixGradient) -> bool:
+    """Counted multiplications: all pairs of rows, against summing the matrices and one product.
+
+    The tests' summed matrices are computed once and used for all training batches, so they are free.
+    """
+    rows_tests, rows_train = tests.inputs.shape[1], train.inputs.shape[1]
+    wide, high = tests.inputs.shape[2], tests.outputs.shape[2]
+    by_rows = tests.units * train.units * rows_tests * rows_train * (wide + high)
+    summed = train.units * (rows_train + tests.units) * wide * high
+    return by_rows < summed
+
+
+def _inner_by_rows(tests: MatrixGradient, train: MatrixGradient) -> Float[Tensor, "tests units"]:
+    """sum_rs (a'_r.a_s + 1)(d'_r.d_s), without ever forming a weight-sized matrix."""
+    products = tests.outputs.flatten(0, 1) @ train.outputs.flatten(0, 1).T
+    if tests.weight:
+        inputs = tests.inputs.flatten(0, 1) @ train.inputs.flatten(0, 1).T
+        products = products * (inputs + 1.0 if tests.bias else inputs)
+    shape = (tests.units, tests.inputs.shape[1], train.units, train.inputs.shape[1])
+    return products.view(shape).sum((1, 3))
+
+
+def _inner_of_tables(
+    tests: EmbeddingGradient, train: EmbeddingGradient
+) -> Float[Tensor, "tests units"]:
+    same = tests.ids.flatten()[:, None] == train.ids.flatten()[None, :]
+    products = (tests.outputs.flatten(0, 1) @ train.outputs.flatten(0, 1).T) * same
+    shape = (tests.units, tests.ids.shape[1], train.units, train.ids.shape[1])
+    return products.view(shape).sum((1, 3))
+
+
+def _inner_with_table(
+    tests: Float[Tensor, "tests size"], train: EmbeddingGradient
+) -> Float[Tensor, "tests units"]:
+    """Only the table rows that a training unit touches enter its product."""
+    width = train.outputs.shape[-1]
+    tables = tests.view(tests.shape[0], -1, width)
+    result = tests.new_zeros(tests.shape[0], train.units)
+    for unit in range(train.units):
+        touched = tables[:, train.ids[unit]]
+        result[:, unit] = (touched * train.outputs[unit]).sum((1, 2))
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class TextRows:
+    """What one layer saw in a batch of texts, before texts are combined into units.
+
+    `rows` holds the output gradient of each text and row (for a norm: its weight and bias terms;
+    for a layer without factors: the whole gradient as a single row). `positions` gives the token position
+    of each row, -1 where a row is not a token of the text.
+    """
+
+    kind: str  # "matrix", "embedding" or "dense"
+    rows: Float[Tensor, "texts rows out"]
+    positions: Int[Tensor, " rows"]
+    inputs: Float[Tensor, "texts rows in"] | None = None
+    ids: Int[Tensor, "texts rows"] | None = None
+    weight: bool = True
+    bias: bool = True
+    transposed: bool = False
+    table_rows: int = 0
+
+    def of(self, texts: Int[Tensor, " units"]) -> TextRows:
+        """The rows of one text per unit."""
+        return self._picked(
+            texts[:, None], torch.arange(self.rows.shape[1], device=texts.device)[None]
+        )
+
+    def of_positions(
+        self, texts: Int[Tensor, " units"], wanted: Bool[Tensor, "units tokens"]
+    ) -> TextRows:
+        """Per unit, only its text's rows at the wanted token positions; other rows are left out."""
+        is_token = self.positions >= 0
+        order, kept = _first_rows(wanted[:, self.positions.clamp_min(0)] & is_token)
+        picked = self._picked(texts[:, None], order)
+        return replace(picked, rows=picked.rows * kept[..., None])
+
+    def without_empty_rows(self) -> TextRows:
+        """Drop rows whose output gradient is exactly zero in every text.
+
+        A classifier that reads one position leaves all other rows of its last layers at zero, and
+        padding leaves zeros everywhere: what remains is the layer's true number of factors.
+        """
+        if self.kind == "dense" or self.rows.shape[1] == 1:
+            return self
+        order, _ = _first_rows((self.rows != 0).any(-1))
+        if order.shape[1] == self.rows.shape[1]:
+            return self
+        texts = torch.arange(self.rows.shape[0], device=order.device)[:, None]
+        return self._picked(texts, order)
+
+    def _picked(self, texts: Int[Tensor, "units _"], order: Int[Tensor, "_ kept"]) -> TextRows:
+        return replace(
+            self,
+            rows=self.rows[texts, order],
+            positions=torch.full(
+                (order.shape[1],), -1, device=order.device
+            ),  # rows now differ by unit
+            inputs=None if self.inputs is None else self.inputs[texts, order],
+            ids=None if self.ids is None else self.ids[texts, order],
+        )
+
+
+def _first_rows(
+    wanted: Bool[Tensor, "texts rows"],
+) -> tuple[Int[Tensor, "texts kept"], Bool[Tensor, "texts kept"]]:
+    """Indices of the wanted rows, as many columns as the text with the most needs; and which count."""
+    most = max(int(wanted.sum(1).max()), 1)
+    order = torch.argsort(wanted.to(torch.int8), dim=1, descending=True, stable=True)[:, :most]
+    return order, wanted.gather(1, order)
+
+
+def combine(parts: Sequence[tuple[TextRows, float]]) -> LayerGradient:
+    """Gradients of units as a signed sum of their texts' gradients: a concatenation of rows."""
+    first = parts[0][0]
+    rows = torch.cat([part.rows * sign for part, sign in parts], 1)
+    if first.kind == "dense":
+        return DenseGradient(rows.sum(1))
+    if first.kind == "embedding":
+        ids = torch.cat([part.ids for part, _ in parts if part.ids is not None], 1)
+        return EmbeddingGradient(ids, rows, first.table_rows)
+    inputs = torch.cat([part.inputs for part, _ in parts if part.inputs is not None], 1)
+    return MatrixGradient(inputs, rows, first.weight, first.bias, first.transposed)
+
+
+def stack(parts: Sequence[LayerGradient]) -> LayerGradient:
+    """Units of several batches as one block; shorter ones are filled up with zero rows."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if isinstance(first, MatrixGradient):
+        matrices = [part for part in parts if isinstance(part, MatrixGradient)]
+        return replace(
+            first,
+            inputs=_stack_rows([part.inputs for part in matrices]),
+            outputs=_stack_rows([part.outputs for part in matrices]),
+        )
+    if isinstance(first, EmbeddingGradient):
+        tables = [part for part in parts if isinstance(part, EmbeddingGradient)]
+        return replace(
+            first,
+            ids=_stack_rows([part.ids for part in tables]),
+            outputs=_stack_rows([part.outputs for part in tables]),
+        )
+    return DenseGradient(torch.cat([part.dense() for part in parts]))
+
+
+def _stack_rows(parts: Sequence[Tensor]) -> Tensor:
+    most = max(part.shape[1] for part in parts)
+    filled = []
+    for part in parts:
+        space = part.new_zeros(part.shape[0], most - part.shape[1], *part.shape[2:])
+        filled.append(torch.cat([part, space], 1))
+    return torch.cat(filled)
+
+
+def pick(layer: LayerGradient, units: Int[Tensor, " picked"]) -> LayerGradient:
+    """Some of the units, in the order asked for."""
+    if isinstance(layer, MatrixGradient):
+        return replace(layer, inputs=layer.inputs[units], outputs=layer.outputs[units])
+    if isinstance(layer, EmbeddingGradient):
+        return replace(layer, ids=layer.ids[units], outputs=layer.outputs[units])
+    return DenseGradient(layer.values[units])

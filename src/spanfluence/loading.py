@@ -1,0 +1,133 @@
+"""Reading a classifier from a folder or the hub: safetensors only, no remote code, nothing unpickled."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from spanfluence.errors import ModelError
+
+
+def resolve_folder(source: str | Path) -> str | Path:
+    """A model folder, the `model` folder of a run, or the name of a hub model."""
+    path = Path(source).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file() and (path / "model" / "config.json").is_file():
+            path = path / "model"
+        _check_folder(path)
+        return path
+    if path.exists():
+        raise ModelError(
+            f"{source} is a file: give the folder that holds config.json and model.safetensors"
+        )
+    looks_local = str(source).startswith((".", "/", "~")) or str(source).count("/") > 1
+    if looks_local or not str(source).strip():
+        raise ModelError(
+            f"no folder {source!s}: give a folder with a model, or a hub name such as 'org/name'"
+        )
+    return str(source)
+
+
+def _check_folder(path: Path) -> None:
+    if not (path / "config.json").is_file():
+        raise ModelError(
+            f"{path} is not a model folder: it has no config.json (a run folder holds its model in 'model/')"
+        )
+    if not list(path.glob("*.safetensors")):
+        pickles = sorted([*path.glob("*.bin"), *path.glob("*.pt"), *path.glob("*.pth")])
+        if pickles:
+            raise ModelError(
+                f"{path} holds its weights only as a pickle ({pickles[0].name}), which can run code when "
+                "opened: convert it with save_pretrained(..., safe_serialization=True) where you trust it"
+            )
+        raise ModelError(f"{path} has no weights: it needs a model.safetensors file")
+
+
+def load_parts(source: str | Path, *, labels: tuple[str, ...] | None = None) -> tuple[Any, Any]:
+    """(model, tokenizer). With `labels` a new head is made for them; without, a trained one must be there."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    folder = resolve_folder(source)
+    options: dict[str, Any] = {"trust_remote_code": False}
+    new_head: dict[str, Any] = {}
+    if labels is not None:
+        new_head = {
+            "num_labels": len(labels),
+            "id2label": dict(enumerate(labels)),
+            "label2id": {label: index for index, label in enumerate(labels)},
+            "ignore_mismatched_sizes": True,
+        }
+    with quiet_transformers(), _reading(source):
+        tokenizer = AutoTokenizer.from_pretrained(folder, **options)
+        model, report = AutoModelForSequenceClassification.from_pretrained(
+            folder,
+            use_safetensors=True,
+            dtype=torch.float32,
+            # Fused kernels may let an example's gradient depend on its neighbours in the batch.
+            attn_implementation="eager",
+            output_loading_info=True,
+            **options,
+            **new_head,
+        )
+    missing = sorted(report["missing_keys"])
+    if labels is None and missing:
+        raise ModelError(
+            f"{source} has no trained classifier head ({missing[0]} is missing): it is an encoder; "
+            "fine-tune it first with 'spanfluence train --base'"
+        )
+    check_finite(model, str(source))
+    return model.eval(), tokenizer
+
+
+def trained_labels(source: str | Path) -> tuple[str, ...]:
+    """The label names that a model's configuration carries, in the order of its outputs."""
+    from transformers import AutoConfig
+
+    folder = resolve_folder(source)
+    with quiet_transformers(), _reading(source):
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    return tuple(str(config.id2label[index]) for index in range(config.num_labels))
+
+
+def check_finite(model: nn.Module, source: str) -> None:
+    """Raise when a weight is NaN or infinite: every score would be."""
+    for name, parameter in model.named_parameters():
+        if not torch.isfinite(parameter).all():
+            raise ModelError(
+                f"{source}: weight {name} holds NaN or infinite values: train or export it again"
+            )
+
+
+@contextlib.contextmanager
+def _reading(source: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        first = (
+            str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+        )
+        raise ModelError(
+            f"cannot read a text classifier from {source}: {first} "
+            "(give a folder saved by save_pretrained, or a hub name that can be reached)"
+        ) from error
+
+
+@contextlib.contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Without transformers' own progress bars and load reports: ours say what matters."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,276 @@
+"""`TextClassifier`: a Hugging Face classifier as a frozen trunk and an attributed tail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from spanfluence.anatomy import Trunk, dissect, first_attributed_block, select_parameters
+from spanfluence.encoding import Encoded, TextEncoder, length_batches
+from spanfluence.errors import InputError
+from spanfluence.loading import load_parts, quiet_transformers
+from spanfluence.states import StateStore
+from spanfluence.units import Example, Span, Unit
+
+Target = Literal["loss", "logit"]
+LabelChoice = Literal["predicted", "given"]
+
+MAX_TOKENS = (
+    4096  # tokens in one forward batch: large enough for fast products, small enough for caches
+)
+
+
+class Predictions(NamedTuple):
+    """`labels`: the most probable label of each example. `probabilities`: one row per example."""
+
+    labels: list[str]
+    probabilities: Float[np.ndarray, "examples classes"]
+
+
+class TextClassifier:
+    """Any `AutoModelForSequenceClassification`, split where the attributed parameters begin.
+
+    The part before (the trunk) is frozen: its states are computed once per text. Dropout is off.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        attribute: str | Sequence[str] = "last-2",
+        device: str = "cpu",
+        max_length: int | None = None,
+        source: str | Path | None = None,
+    ) -> None:
+        self.device = torch.device(device)
+        self.model: Any = model.to(self.device).eval().requires_grad_(False)
+        self.tokenizer = tokenizer
+        self.source = None if source is None else Path(source)
+        self.encoder = TextEncoder(tokenizer, max_length or readable_length(model, tokenizer))
+        self.labels: tuple[str, ...] = tuple(
+            str(model.config.id2label[index]) for index in range(model.config.num_labels)
+        )
+        self.states = StateStore()
+        self.attribute_parameters(attribute)
+
+    @classmethod
+    def load(
+        cls,
+        source: str | Path,
+        *,
+        attribute: str | Sequence[str] = "last-2",
+        device: str = "cpu",
+        max_length: int | None = None,
+    ) -> TextClassifier:
+        """From a model folder, a run folder, or the name of a hub model."""
+        model, tokenizer = load_parts(source)
+        return cls(
+            model,
+            tokenizer,
+            attribute=attribute,
+            device=device,
+            max_length=max_length,
+            source=source,
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write model (safetensors) and tokenizer so that `load` and transformers can read them."""
+        with quiet_transformers():
+            self.model.save_pretrained(folder, safe_serialization=True)
+            self.tokenizer.save_pretrained(folder)
+
+    def attribute_parameters(self, attribute: str | Sequence[str]) -> None:
+        """Choose the parameters that scores speak of: 'last-N', 'head', 'all' or name patterns."""
+        probe = self.encoder.collate(
+            self.encoder.encode([Example("a b c d"), Example("e f g")]), self.device
+        )
+        anatomy = dissect(self.model, probe)
+        self.attribute = attribute
+        self.attributed: dict[str, nn.Parameter] = select_parameters(self.model, anatomy, attribute)
+        self.states.clear()
+        depth = first_attributed_block(anatomy, self.attributed)
+        self.trunk: Trunk | None = Trunk(self.model, anatomy, depth) if depth else None
+        if self.trunk is not None and not self._trunk_agrees(probe):
+            self.trunk = None
+
+    def _trunk_agrees(self, probe: Mapping[str, Tensor]) -> bool:
+        """Whether cutting the model in two leaves its logits as they are."""
+        assert self.trunk is not None
+        with torch.no_grad():
+            whole = self.model(**probe).logits
+            halves = self.trunk.resume(probe, self.trunk.states(probe))
+        return bool(torch.allclose(whole, halves, rtol=1e-4, atol=1e-5))
+
+    # Labels ---------------------------------------------------------------------------------------
+
+    def label_id(self, label: str | int | None, where: str = "the example") -> int:
+        """Class index of a label name or index."""
+        if label is None:
+            raise InputError(f"{where} has no label: give one of {', '.join(self.labels)}")
+        if isinstance(label, int) and 0 <= label < len(self.labels):
+            return label
+        if str(label) in self.labels:
+            return self.labels.index(str(label))
+        raise InputError(
+            f"{where} has the label {label!r}, which the model does not know: it knows {', '.join(self.labels)}"
+        )
+
+    def label_ids(self, examples: Sequence[Example], choice: LabelChoice) -> Int[np.ndarray, " n"]:
+        """The label each example is explained for: its given one, or the model's prediction."""
+        if choice == "given":
+            ids = [self.label_id(e.label, f"example {e.id!r}") for e in examples]
+            return np.array(ids, dtype=np.int64)
+        if choice != "predicted":
+            raise InputError(f"label={choice!r} is not known: use 'predicted' or 'given'")
+        return self.logits(self.encoder.encode(examples)).argmax(axis=1).astype(np.int64)
+
+    # Forward --------------------------------------------------------------------------------------
+
+    def trunk_states(
+        self, batch: Sequence[Encoded], inputs: Mapping[str, Tensor], *, keep: bool = False
+    ) -> Float[Tensor, "texts tokens hidden"] | None:
+        """States that enter the tail, from the store where known; None for a model without trunk."""
+        if self.trunk is None:
+            return None
+        known = self.states.gather(batch)
+        if known is None:
+            known = self.trunk.states(inputs)
+            if keep:
+                self.states.keep(batch, known)
+        return known
+
+    def tail_logits(
+        self, inputs: Mapping[str, Tensor], states: Float[Tensor, "texts tokens hidden"] | None
+    ) -> Float[Tensor, "texts classes"]:
+        """Logits from trunk states, differentiable in whatever requires a gradient."""
+        if self.trunk is None or states is None:
+            logits: Tensor = self.model(**inputs).logits
+            return logits
+        return self.trunk.resume(inputs, states)
+
+    def logits(
+        self, encoded: Sequence[Encoded], *, keep: bool = False
+    ) -> Float[np.ndarray, "texts classes"]:
+        """Logits of any number of texts, in batches of similar length."""
+        result = np.zeros((len(encoded), len(self.labels)), dtype=np.float32)
+        for rows in length_batches([len(e) for e in encoded], MAX_TOKENS):
+            batch = [encoded[row] for row in rows]
+            inputs = self.encoder.collate(batch, self.device)
+            with torch.no_grad():
+                logits = self.tail_logits(inputs, self.trunk_states(batch, inputs, keep=keep))
+            result[rows] = logits.float().cpu().numpy()
+        return result
+
+    def predict(self, examples: Sequence[Example]) -> Predictions:
+        """Labels and probabilities."""
+        logits = self.logits(self.encoder.encode(examples)).astype(np.float64)
+        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+        probabilities = odds / odds.sum(axis=1, keepdims=True)
+        return Predictions([self.labels[i] for i in logits.argmax(axis=1)], probabilities)
+
+    def importance(
+        self,
+        example: Example,
+        spans: Sequence[Span],
+        *,
+        target: Target = "logit",
+        label: LabelChoice = "predicted",
+    ) -> Float[np.ndarray, " spans"]:
+        """imp per span: L(z_masked) - L(z), how much the model needs the span to say its label.
+
+        With `target="logit"` L is minus the label's logit, so imp is the fall of that logit; with
+        `"loss"` it is the cross-entropy.
+        """
+        units = [Unit(example, (Span.coerce(span),)) for span in spans]
+        for unit in units:
+            unit.spans[0].check_inside(example.text)
+        chosen = self.label_ids([example], label)[0]
+        plain, *masked = self.losses(
+            [Unit(example), *units], np.full(len(units) + 1, chosen), target
+        ).tolist()
+        return np.array(masked, dtype=np.float32) - np.float32(plain)
+
+    def losses(
+        self, units: Sequence[Unit], label_ids: Int[np.ndarray, " units"], target: Target
+    ) -> Float[np.ndarray, " units"]:
+        """L of each unit's text with the unit's spans masked; a unit without spans is left whole."""
+        logits = torch.from_numpy(self.logits(self.encode_units(units)))
+        return text_losses(logits, torch.from_numpy(label_ids), target).numpy()
+
+    def encode_units(self, units: Sequence[Unit]) -> list[Encoded]:
+        """Texts with the spans of each unit masked; a unit without spans is left whole."""
+        encoded = self.encoder.encode([unit.example for unit in units])
+        return [
+            self.encoder.mask(text, self.encoder.span_positions(text, unit)) if unit.spans else text
+            for text, unit in zip(encoded, units, strict=True)
+        ]
+
+    def embeddings(self, units: Sequence[Unit]) -> Float[np.ndarray, "units hidden"]:
+        """Last hidden state at the sentence-start token; of a span: emb(x) - emb(x_masked)."""
+        whole = self._start_states(self.encoder.encode([unit.example for unit in units]))
+        rows = [row for row, unit in enumerate(units) if unit.spans]
+        if rows:
+            whole[rows] -= self._start_states(self.encode_units([units[row] for row in rows]))
+        return whole
+
+    def _start_states(self, encoded: Sequence[Encoded]) -> Float[np.ndarray, "texts hidden"]:
+        result = np.zeros((len(encoded), self.model.config.hidden_size), dtype=np.float32)
+        for rows in length_batches([len(e) for e in encoded], MAX_TOKENS):
+            inputs = self.encoder.collate([encoded[row] for row in rows], self.device)
+            with torch.no_grad():
+                states = self.model.base_model(**inputs).last_hidden_state
+            result[rows] = states[:, 0].float().cpu().numpy()
+        return result
+
+    # Points ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def at(self, parameters: Mapping[str, Tensor]) -> Iterator[None]:
+        """Use other values of the attributed parameters for a while."""
+        if set(parameters) != set(self.attributed):
+            odd = sorted(set(parameters) ^ set(self.attributed))[0]
+            raise InputError(
+                f"the point and the model attribute different parameters (first difference: {odd}): "
+                "load the classifier with the same attribute= as the run was trained with"
+            )
+        own = {name: parameter.data for name, parameter in self.attributed.items()}
+        try:
+            for name, parameter in self.attributed.items():
+                parameter.data = parameters[name].to(parameter.device, parameter.dtype)
+            yield
+        finally:
+            for name, parameter in self.attributed.items():
+                parameter.data = own[name]
+
+
+def text_losses(
+    logits: Float[Tensor, "texts classes"], label_ids: Int[Tensor, " texts"], target: Target
+) -> Float[Tensor, " texts"]:
+    """L per text: cross-entropy, or minus the label's logit."""
+    if target == "logit":
+        return -logits.gather(1, label_ids[:, None]).squeeze(1)
+    if target == "loss":
+        return nn.functional.cross_entropy(logits, label_ids, reduction="none")
+    raise InputError(f"target={target!r} is not known: use 'loss' or 'logit'")
+
+
+def readable_length(model: nn.Module, tokenizer: Any) -> int:
+    """Tokens the model can read: the least of what tokenizer and position embeddings allow."""
+    limits = [int(tokenizer.model_max_length)]
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
+            # RoBERTa-like models number positions from padding_idx + 1.
+            offset = 0 if module.padding_idx is None else module.padding_idx + 1
+            limits.append(module.num_embeddings - offset)
+    positions = getattr(getattr(model, "config", None), "max_position_embeddings", None)
+    if isinstance(positions, int) and positions > 0:
+        limits.append(positions)
+    return min(limits)

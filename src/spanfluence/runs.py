@@ -1,0 +1,150 @@
+"""A run folder: what a training leaves behind, and how it is read again.
+
+RUN/run.json                      settings, versions, seed, data fingerprints, history
+RUN/train.jsonl                   the training examples, as they were used
+RUN/model/                        the selected model, a plain Hugging Face folder
+RUN/checkpoints/epoch-NNN/        point.safetensors (attributed parameters), point.json (its learning
+                                  rate and scores), and in the newest one optimizer.safetensors
+RUN/curve.png                     training curve
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spanfluence.data import load_examples
+from spanfluence.errors import InputError
+from spanfluence.files import replace_folder_atomic, write_text_atomic
+from spanfluence.units import Example
+
+FORMAT = "spanfluence.run/1"
+
+
+def versions() -> dict[str, str]:
+    """Versions that a result depends on."""
+    import transformers
+
+    from spanfluence import __version__
+
+    return {
+        "spanfluence": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+    }
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of one run."""
+
+    path: Path
+
+    @property
+    def model(self) -> Path:
+        """The selected model."""
+        return self.path / "model"
+
+    @property
+    def checkpoints(self) -> Path:
+        """One folder per kept epoch."""
+        return self.path / "checkpoints"
+
+    @property
+    def train_file(self) -> Path:
+        """The training examples as they were used."""
+        return self.path / "train.jsonl"
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunFolder:
+        """A finished run; raises when the folder is none."""
+        run = cls(Path(path))
+        if not (run.path / "run.json").is_file():
+            raise InputError(
+                f"{path} is not a run: it has no run.json (make one with 'spanfluence train', "
+                "or name the training file with --train for a model of your own)"
+            )
+        if not run.model.is_dir():
+            raise InputError(
+                f"the training in {path} did not finish: run 'spanfluence train' again with --resume"
+            )
+        return run
+
+    def training_examples(self) -> list[Example]:
+        """What the model was trained on."""
+        return load_examples(self.train_file)
+
+    def write_record(self, record: Mapping[str, Any]) -> None:
+        """Write run.json."""
+        text = json.dumps({"format": FORMAT, **record, "versions": versions()}, indent=2)
+        write_text_atomic(self.path / "run.json", text + "\n")
+
+    def record(self) -> dict[str, Any]:
+        """Read run.json."""
+        found: dict[str, Any] = json.loads((self.path / "run.json").read_text(encoding="utf-8"))
+        return found
+
+    # Checkpoints ----------------------------------------------------------------------------------
+
+    def epoch_folder(self, epoch: int) -> Path:
+        """Where an epoch's checkpoint lies."""
+        return self.checkpoints / f"epoch-{epoch:03d}"
+
+    def save_epoch(
+        self,
+        epoch: int,
+        parameters: Mapping[str, Tensor],
+        optimizer: Mapping[str, Tensor],
+        record: Mapping[str, Any],
+    ) -> None:
+        """Write one epoch's checkpoint; a kill leaves either all of it or nothing."""
+        from safetensors.torch import save_file
+
+        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        with replace_folder_atomic(self.epoch_folder(epoch)) as folder:
+            save_file(
+                {n: p.detach().contiguous() for n, p in parameters.items()},
+                folder / "point.safetensors",
+            )
+            save_file(
+                {n: t.contiguous() for n, t in optimizer.items()}, folder / "optimizer.safetensors"
+            )
+            (folder / "point.json").write_text(
+                json.dumps(record, indent=2) + "\n", encoding="utf-8"
+            )
+
+    def epochs(self) -> list[int]:
+        """Epochs whose checkpoint is complete, in order."""
+        records = self.checkpoints.glob("epoch-*/point.json")
+        return sorted(int(record.parent.name.removeprefix("epoch-")) for record in records)
+
+    def load_epoch(self, epoch: int) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Any]]:
+        """(parameters, optimizer state or {}, record) of one epoch."""
+        from safetensors.torch import load_file
+
+        folder = self.epoch_folder(epoch)
+        state = folder / "optimizer.safetensors"
+        record: dict[str, Any] = json.loads((folder / "point.json").read_text(encoding="utf-8"))
+        return (
+            load_file(folder / "point.safetensors"),
+            load_file(state) if state.exists() else {},
+            record,
+        )
+
+    def prune(self, keep_last: int, keep_epoch: int) -> None:
+        """Drop old checkpoints; the newest alone keeps its optimizer state."""
+        epochs = self.epochs()
+        for epoch in epochs[:-keep_last]:
+            if epoch != keep_epoch:
+                shutil.rmtree(self.epoch_folder(epoch))
+        for epoch in epochs[:-1]:
+            (self.epoch_folder(epoch) / "optimizer.safetensors").unlink(missing_ok=True)

@@ -1,0 +1,340 @@
+"""Fine-tuning the attributed tail over trunk states that are computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spanfluence.data import fingerprint, save_examples
+from spanfluence.encoding import length_batches
+from spanfluence.errors import InputError, NumericsError
+from spanfluence.files import replace_folder_atomic
+from spanfluence.loading import load_parts, trained_labels
+from spanfluence.model import MAX_TOKENS, TextClassifier, text_losses
+from spanfluence.progress import progress_bar
+from spanfluence.rng import derive_seed, numpy_generator
+from spanfluence.runs import RunFolder
+from spanfluence.units import Example
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings:
+    """The paper's recipe; every value can be changed.
+
+    `patience`: stop after so many epochs without a better dev accuracy (0: never). `keep`: how many of
+    the newest checkpoints stay on disk (the selected epoch always does).
+    """
+
+    learning_rate: float = 1e-4
+    weight_decay: float = 0.01
+    batch_size: int = 100
+    epochs: int = 100
+    patience: int = 5
+    schedule: Literal["constant", "linear"] = "constant"
+    attribute: str | tuple[str, ...] = "last-2"
+    max_length: int | None = None
+    keep: int = 3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "batch_size", "epochs", "keep"):
+            if getattr(self, name) <= 0:
+                raise InputError(f"{name}={getattr(self, name)!r} must be positive")
+        if self.schedule not in ("constant", "linear"):
+            raise InputError(f"schedule={self.schedule!r} is not known: use 'constant' or 'linear'")
+
+    def rate(self, epoch: int) -> float:
+        """Learning rate of an epoch (counted from 1)."""
+        if self.schedule == "linear":
+            return self.learning_rate * (1 - (epoch - 1) / self.epochs)
+        return self.learning_rate
+
+
+def train_classifier(
+    train: Sequence[Example],
+    dev: Sequence[Example] | None = None,
+    *,
+    base: str | Path,
+    out: str | Path,
+    resume: bool = False,
+    device: str = "cpu",
+    show_progress: bool = False,
+    **settings: Any,
+) -> TextClassifier:
+    """Fine-tune `base` on `train`, select on `dev` accuracy, write a run folder, return its classifier.
+
+    Without `dev` the last epoch is selected. The other settings are those of `TrainSettings`.
+    """
+    chosen = TrainSettings(**settings)
+    run = RunFolder(Path(out))
+    labels = _labels(train, dev, base)
+    record = {
+        "command": "train",
+        "base": str(base),
+        "labels": list(labels),
+        "settings": asdict(chosen),
+        "train": {"examples": len(train), "fingerprint": fingerprint(train)},
+        "dev": None if dev is None else {"examples": len(dev), "fingerprint": fingerprint(dev)},
+    }
+    _claim(run, record, train, resume=resume)
+    with torch.random.fork_rng():
+        torch.manual_seed(derive_seed(chosen.seed, "head"))
+        model, tokenizer = load_parts(base, labels=labels)
+        classifier = TextClassifier(
+            model,
+            tokenizer,
+            attribute=chosen.attribute,
+            device=device,
+            max_length=chosen.max_length,
+        )
+        fit = _Fit(classifier, chosen, run, train, dev, show_progress)
+        history = fit.run_epochs(record)
+    best = best_epoch(history)
+    classifier_state, _, _ = run.load_epoch(best)
+    with classifier.at(classifier_state), replace_folder_atomic(run.model) as folder:
+        classifier.save(folder)
+    run.write_record({**record, "history": history, "selected_epoch": best, "finished": True})
+    _draw_curve(history, best, run.path / "curve.png")
+    return TextClassifier.load(
+        run.model, attribute=chosen.attribute, device=device, max_length=chosen.max_length
+    )
+
+
+def best_epoch(history: Sequence[Mapping[str, Any]]) -> int:
+    """The first epoch of highest dev accuracy; the last one where there is no dev set."""
+    if history[-1]["dev_accuracy"] is None:
+        return int(history[-1]["epoch"])
+    return int(max(history, key=lambda row: (row["dev_accuracy"], -row["epoch"]))["epoch"])
+
+
+def _labels(
+    train: Sequence[Example], dev: Sequence[Example] | None, base: str | Path
+) -> tuple[str, ...]:
+    if not train:
+        raise InputError("the training set is empty: give at least one labelled example")
+    found: set[str] = set()
+    for row, example in enumerate(train, start=1):
+        if example.label is None:
+            raise InputError(
+                f"training example {example.id or row!r} has no label: give every row one"
+            )
+        found.add(str(example.label))
+    if len(found) < 2:
+        raise InputError(
+            f"the training set knows only the label {found.pop()!r}: a classifier needs two"
+        )
+    for example in dev or ():
+        if str(example.label) not in found:
+            raise InputError(
+                f"dev example {example.id!r} has the label {example.label!r}, which no training example has"
+            )
+    known = trained_labels(base)
+    ordered = sorted(
+        found, key=lambda label: (0, int(label), "") if label.isdigit() else (1, 0, label)
+    )
+    return known if set(known) == found else tuple(ordered)
+
+
+def _claim(
+    run: RunFolder, record: Mapping[str, Any], train: Sequence[Example], *, resume: bool
+) -> None:
+    """Take the folder for this run: new, or the same run again."""
+    if (run.path / "run.json").exists():
+        if not resume:
+            raise InputError(
+                f"{run.path} already holds a run: continue it with --resume, or choose another --out"
+            )
+        before = run.record()
+        for key in ("base", "labels", "settings", "train", "dev"):
+            now = record[key]
+            if key == "settings":
+                now = {**now, "attribute": _as_json(now["attribute"])}
+            if before.get(key) != now:
+                raise InputError(
+                    f"cannot resume {run.path}: its {key} was {before.get(key)!r}, now it is {now!r}"
+                )
+        return
+    if run.path.exists() and any(run.path.iterdir()):
+        raise InputError(f"{run.path} is not empty: choose a new folder for --out")
+    run.path.mkdir(parents=True, exist_ok=True)
+    save_examples(train, run.train_file, overwrite=True)
+    run.write_record({**record, "finished": False})
+
+
+def _as_json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+class _Fit:
+    """One training: everything that changes from epoch to epoch."""
+
+    def __init__(
+        self,
+        classifier: TextClassifier,
+        settings: TrainSettings,
+        run: RunFolder,
+        train: Sequence[Example],
+        dev: Sequence[Example] | None,
+        show: bool,
+    ) -> None:
+        self.classifier, self.settings, self.run, self.show = classifier, settings, run, show
+        self.encoded = classifier.encoder.encode(train)
+        self.label_ids = classifier.label_ids(train, "given")
+        self.dev = None if dev is None else classifier.encoder.encode(dev)
+        self.dev_ids = None if dev is None else classifier.label_ids(dev, "given")
+        self.names = list(classifier.attributed)
+        self.optimizer = torch.optim.AdamW(
+            classifier.attributed.values(),
+            lr=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+        )
+
+    def run_epochs(self, record: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Train from the newest checkpoint on; returns one record per epoch."""
+        history = self._restore()
+        self._fill_states()
+        while not self._finished(history):
+            epoch = len(history) + 1
+            loss = self._epoch(epoch)
+            accuracy, dev_loss = self._evaluate()
+            history.append(
+                {
+                    "epoch": epoch,
+                    "learning_rate": self.settings.rate(epoch),
+                    "train_loss": loss,
+                    "dev_accuracy": accuracy,
+                    "dev_loss": dev_loss,
+                }
+            )
+            point = {**history[-1], "history": history}
+            self.run.save_epoch(epoch, self.classifier.attributed, self._optimizer_state(), point)
+            self.run.prune(self.settings.keep, best_epoch(history))
+            self.run.write_record({**record, "history": history, "finished": False})
+        return history
+
+    def _finished(self, history: Sequence[Mapping[str, Any]]) -> bool:
+        if len(history) >= self.settings.epochs:
+            return True
+        if not history or not self.settings.patience or self.dev is None:
+            return False
+        return len(history) - best_epoch(history) >= self.settings.patience
+
+    def _fill_states(self) -> None:
+        """Run the frozen trunk once over every text."""
+        if self.classifier.trunk is None:
+            return
+        texts = [*self.encoded, *(self.dev or [])]
+        with progress_bar("frozen layers", len(texts), show=self.show) as advance:
+            for rows in length_batches([len(text) for text in texts], MAX_TOKENS):
+                batch = [texts[row] for row in rows]
+                inputs = self.classifier.encoder.collate(batch, self.classifier.device)
+                self.classifier.trunk_states(batch, inputs, keep=True)
+                advance(len(rows))
+
+    def _epoch(self, epoch: int) -> float:
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.settings.rate(epoch)
+        total = 0.0
+        batches = epoch_batches(
+            [len(text) for text in self.encoded],
+            self.settings.batch_size,
+            self.settings.seed,
+            epoch,
+        )
+        with progress_bar(f"epoch {epoch}", len(self.encoded), show=self.show) as advance:
+            for step, rows in enumerate(batches):
+                torch.manual_seed(derive_seed(self.settings.seed, f"dropout-{epoch}", step))
+                total += self._step(rows) * len(rows)
+                advance(len(rows))
+        return total / len(self.encoded)
+
+    def _step(self, rows: list[int]) -> float:
+        batch = [self.encoded[row] for row in rows]
+        inputs = self.classifier.encoder.collate(batch, self.classifier.device)
+        states = self.classifier.trunk_states(batch, inputs, keep=True)
+        labels = torch.from_numpy(self.label_ids[np.array(rows)]).to(self.classifier.device)
+        with _training(self.classifier):
+            loss = text_losses(self.classifier.tail_logits(inputs, states), labels, "loss").mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+        value = float(loss)
+        if not np.isfinite(value):
+            raise NumericsError(
+                f"the training loss became {value}: lower the learning rate ({self.settings.learning_rate:g})"
+            )
+        return value
+
+    def _evaluate(self) -> tuple[float | None, float | None]:
+        if self.dev is None or self.dev_ids is None:
+            return None, None
+        logits = self.classifier.logits(self.dev, keep=True)
+        losses = text_losses(torch.from_numpy(logits), torch.from_numpy(self.dev_ids), "loss")
+        return float((logits.argmax(1) == self.dev_ids).mean()), float(losses.mean())
+
+    # Optimizer state as plain tensors, so that it goes through safetensors -------------------------
+
+    def _optimizer_state(self) -> dict[str, Tensor]:
+        state = self.optimizer.state_dict()["state"]
+        return {
+            f"{self.names[index]}/{key}": torch.as_tensor(value)
+            for index, values in state.items()
+            for key, value in values.items()
+        }
+
+    def _restore(self) -> list[dict[str, Any]]:
+        epochs = self.run.epochs()
+        if not epochs:
+            return []
+        parameters, optimizer, record = self.run.load_epoch(epochs[-1])
+        for name, parameter in self.classifier.attributed.items():
+            parameter.data.copy_(parameters[name])
+        state: dict[int, dict[str, Tensor]] = {}
+        for key, value in optimizer.items():
+            name, _, part = key.rpartition("/")
+            state.setdefault(self.names.index(name), {})[part] = value
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+        history: list[dict[str, Any]] = record["history"]
+        return history
+
+
+@contextmanager
+def _training(classifier: TextClassifier) -> Iterator[None]:
+    """Dropout on and attributed parameters open, for one step; the trunk's states are already there."""
+    classifier.model.train()
+    for parameter in classifier.attributed.values():
+        parameter.requires_grad_(True)
+    try:
+        yield
+    finally:
+        classifier.model.eval()
+        for parameter in classifier.attributed.values():
+            parameter.requires_grad_(False)
+
+
+def epoch_batches(
+    lengths: Sequence[int], batch_size: int, seed: int, epoch: int
+) -> list[list[int]]:
+    """Random batches of texts of similar length: shuffled, sorted within wide pools, shuffled again."""
+    rng = numpy_generator(seed, "shuffle", epoch)
+    order = rng.permutation(len(lengths))
+    pool = 20 * batch_size
+    batches: list[list[int]] = []
+    for start in range(0, len(order), pool):
+        rows = sorted(order[start : start + pool].tolist(), key=lambda row: lengths[row])
+        batches.extend(rows[at : at + batch_size] for at in range(0, len(rows), batch_size))
+    return [batches[index] for index in rng.permutation(len(batches))]
+
+
+def _draw_curve(history: Sequence[Mapping[str, Any]], best: int, path: Path) -> None:
+    from spanfluence.figures import training_curve
+
+    training_curve(history, best, path)

@@ -1,0 +1,111 @@
+"""What is explained and what explains: `Example`, `Span`, `Unit`. Frozen, validated, no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import regex
+
+from spanfluence.errors import InputError
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Span:
+    """Characters `start` up to, not including, `end` of an example's text."""
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        for name, value in (("start", self.start), ("end", self.end)):
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise InputError(f"span {name} must be a whole number, got {value!r}")
+        if self.start < 0:
+            raise InputError(f"span start {self.start} is negative: offsets count from 0")
+        if self.end <= self.start:
+            raise InputError(
+                f"span [{self.start}, {self.end}) is empty: its end must be larger than its start"
+            )
+
+    @classmethod
+    def coerce(cls, value: object) -> Span:
+        """A Span from a Span or a pair of whole numbers."""
+        if isinstance(value, Span):
+            return value
+        if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+            pair = list(value)
+            if len(pair) == 2:
+                return cls(*pair)
+        raise InputError(f"a span is a pair [start, end] of character offsets, got {value!r}")
+
+    def check_inside(self, text: str) -> None:
+        """Raise unless the span lies in `text` and cuts no visible character in two."""
+        if self.end > len(text):
+            raise InputError(
+                f"span [{self.start}, {self.end}) reaches outside the text of {len(text)} characters"
+            )
+        cut = {self.start, self.end} - _character_starts(text)
+        if cut:
+            where = min(cut)
+            raise InputError(
+                f"span [{self.start}, {self.end}) cuts a character in two at offset {where} "
+                f"(between {text[where - 1]!r} and {text[where]!r}): move that end to the character's edge"
+            )
+
+
+def _character_starts(text: str) -> set[int]:
+    """Offsets at which a visible character (grapheme cluster) begins, and the end of the text."""
+    if text.isascii():  # only "\r\n" is a cluster in ASCII, and cutting there harms nobody
+        return set(range(len(text) + 1))
+    return {match.start() for match in regex.finditer(r"\X", text)} | {len(text)}
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One text with what is known of it.
+
+    `context` is the first segment of a pair, e.g. the aspect a label speaks of; `spans` always point
+    into `text`. `label` is a name, or a class index.
+    """
+
+    text: str
+    label: str | int | None = None
+    context: str | None = None
+    spans: tuple[Span, ...] = ()
+    id: str | None = None
+
+    def __post_init__(self) -> None:
+        where = f"example {self.id!r}: " if self.id is not None else ""
+        if not isinstance(self.text, str):
+            raise InputError(f"{where}text must be a string, got {type(self.text).__name__}")
+        if not self.text.strip():
+            raise InputError(f"{where}text is empty: remove the row or give it a text")
+        if isinstance(self.label, bool) or not isinstance(self.label, str | int | None):
+            raise InputError(f"{where}label must be a name or a whole number, got {self.label!r}")
+        if not isinstance(self.context, str | None):
+            raise InputError(f"{where}context must be a string, got {self.context!r}")
+        try:
+            spans = tuple(Span.coerce(span) for span in self.spans)
+            for span in spans:
+                span.check_inside(self.text)
+        except InputError as error:
+            raise InputError(f"{where}{error}") from None
+        object.__setattr__(self, "spans", spans)
+        if self.id is not None and not isinstance(self.id, str):
+            object.__setattr__(self, "id", str(self.id))
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What is scored: spans of an example, or with `spans=()` its whole text."""
+
+    example: Example
+    spans: tuple[Span, ...] = field(default=())
+
+    @property
+    def text(self) -> str:
+        """The words of the unit; several spans are joined by an ellipsis."""
+        if not self.spans:
+            return self.example.text
+        return " … ".join(self.example.text[span.start : span.end] for span in self.spans)
