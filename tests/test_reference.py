@@ -42,6 +42,15 @@ LABELS = ("negative", "neutral", "positive")
 TRICKY = "naïve crème brûlée 🍕🔥 and jalapen\u0303o tacos 😀 when we were there"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Work this small only loses by threads: they wait for each other, and worse on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loader]:
     """`tiny(architecture)` gives the double-precision model and its tokenizer, built once."""
@@ -232,9 +241,8 @@ def test_an_emoji_of_four_bytes_is_four_masks(tiny: Loader, architecture: str) -
     text = "so good 🍕🔥 twice"
     inputs, positions = encode(tokenizer, Example(text), [span_of(text, "🔥")])
     assert len(positions) == 4
-    masked = tokenizer.decode(inputs["input_ids"][0], skip_special_tokens=False)
-    spaceless = _joined(masked)
-    assert "🍕" + 4 * tokenizer.mask_token + "twice" in spaceless
+    masked = _joined(tokenizer.decode(inputs["input_ids"][0], skip_special_tokens=False))
+    assert "🍕" + 4 * tokenizer.mask_token + "twice" in masked
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -277,7 +285,7 @@ def _meets(row: Any, token: int, start: int, end: int) -> bool:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_only_the_text_is_truncated(tmp_path: Path, architecture: str) -> None:
+def test_only_the_text_is_truncated(architecture: str) -> None:
     tokenizer = make_tokenizer(architecture, max_length=20)
     text = "the soup was cold and " * 8 + "the waiter was rude"
     example = Example(text, context="wine list")
@@ -387,7 +395,7 @@ def test_span_locality_of_a_linear_is_the_sum_of_outer_products(
 
 
 def _calls(model: Any, module: nn.Linear, inputs: dict[str, Tensor]) -> list[tuple[Tensor, Tensor]]:
-    """Input and output gradient of every call of a layer, by a backward hook of torch."""
+    """Input and output gradient of every call of a layer, caught by a forward hook."""
     kept: list[tuple[Tensor, Tensor]] = []
     handle = module.register_forward_hook(lambda _, args, out: kept.append((args[0], out)))
     value = loss(model, inputs, 1, "logit")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,8 @@ class Influence:
     index: int
     importance: float | None = None
 
-    def to_dict(self, rank: int) -> dict[str, Any]:
-        """JSON-ready form."""
+    def to_dict(self, rank: int, names: Sequence[str]) -> dict[str, Any]:
+        """JSON-ready form; `names` are the model's labels."""
         example = self.unit.example
         return {
             "rank": rank,
@@ -30,7 +30,7 @@ class Influence:
             "id": example.id,
             "context": example.context,
             "text": example.text,
-            "label": example.label,
+            "label": _label_name(example.label, names),
             "spans": _pairs(self.unit.spans),
             "words": self.unit.text,
             "importance": self.importance,
@@ -81,6 +81,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """The stable JSON form (docs/json.md)."""
+        names = list(self.probabilities)
         return {
             "format": FORMAT,
             "method": self.method,
@@ -91,12 +92,12 @@ class Explanation:
                 "id": self.example.id,
                 "context": self.example.context,
                 "text": self.example.text,
-                "label": self.example.label,
+                "label": _label_name(self.example.label, names),
                 "prediction": self.prediction,
                 "explained_label": self.explained_label,
                 "probabilities": dict(self.probabilities),
             },
-            "parts": [_part(self.example, part) for part in self.parts],
+            "parts": [_part(self.example, part, names) for part in self.parts],
             "notes": list(self.notes),
         }
 
@@ -117,15 +118,20 @@ class Explanation:
         return render_text(self.to_dict())
 
 
-def _part(example: Example, part: Part) -> dict[str, Any]:
+def _part(example: Example, part: Part, names: Sequence[str]) -> dict[str, Any]:
     return {
         "spans": _pairs(part.spans),
         "words": Unit(example, part.spans).text,
         "importance": part.importance,
-        "supporters": [hit.to_dict(rank) for rank, hit in enumerate(part.supporters, start=1)],
-        "opponents": [hit.to_dict(rank) for rank, hit in enumerate(part.opponents, start=1)],
+        "supporters": [hit.to_dict(rank, names) for rank, hit in enumerate(part.supporters, start=1)],
+        "opponents": [hit.to_dict(rank, names) for rank, hit in enumerate(part.opponents, start=1)],
     }
 
 
 def _pairs(spans: tuple[Span, ...]) -> list[list[int]]:
     return [[span.start, span.end] for span in spans]
+
+
+def _label_name(label: str | int | None, names: Sequence[str]) -> str | None:
+    """A class index by its name; names as they are."""
+    return names[label] if isinstance(label, int) and label < len(names) else label and str(label)

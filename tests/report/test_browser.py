@@ -64,17 +64,17 @@ def test_the_page_is_drawn_with_text_and_both_hues(shoot):
     assert picture.shape == (1600, 1280, 3)
     red, blue = picture[..., 0], picture[..., 2]
     assert picture.mean() > 220  # a light page
-    assert 2_000 < (picture.max(axis=2) < 90).sum()  # letters
-    assert 3_000 < (blue - red > 30).sum()  # supporters
-    assert 3_000 < (red - blue > 30).sum()  # opponents
-    assert (picture[600:] != picture[0, 0]).any(axis=(1, 2)).mean() > 0.5  # down to the end
+    assert (picture.max(axis=2) < 90).sum() > 2_000  # letters
+    assert (blue - red > 30).sum() > 3_000  # supporters
+    assert (red - blue > 30).sum() > 3_000  # opponents
+    assert (picture[600:] != picture[0, 0]).any(axis=(1, 2)).mean() > 0.3  # down to the end
 
 
 def test_nothing_sticks_out_on_a_phone(shoot):
     explanation = fresh(GOOD)
     explanation["parts"][0]["supporters"][0]["id"] = "x" * 90
     explanation["test"]["context"] = "y" * 90
-    picture = shoot(render_explanation(explanation), 500, 1600)
+    picture = shoot(render_explanation(explanation), 400, 1600)
     assert (picture[:, -10:] == picture[0, 0]).all()
     assert (picture[:, :-10] != picture[0, 0]).any()
 
@@ -82,7 +82,7 @@ def test_nothing_sticks_out_on_a_phone(shoot):
 def test_a_dark_theme_is_followed(shoot):
     dark = shoot(render_explanation(PLANTED), 1280, 900, "--blink-settings=preferredColorScheme=0")
     assert dark.mean() < 60
-    assert 2_000 < (dark.min(axis=2) > 150).sum()  # light letters
+    assert (dark.min(axis=2) > 150).sum() > 2_000  # light letters
 
 
 def test_the_document_holds_every_training_row(browse):

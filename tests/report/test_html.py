@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,7 @@ def everything() -> list[str]:
 
 
 @pytest.mark.parametrize("html", everything())
-def test_well_formed_with_unique_main_and_no_script(html):
+def test_well_formed_and_without_script(html):
     page = Page(html)
     assert "script" not in page.tags
     assert not [name for name, _ in page.attributes if name.startswith("on")]
@@ -161,7 +162,7 @@ def test_all_text_is_escaped(render):
     assert not [name for name, _ in page.attributes if name.startswith("on")]
     assert "alert('x')" not in html
     assert page.text.count(EVIL) >= 14
-    assert page.marks == [EVIL, EVIL, PHRASE, *page.marks[3:]] or EVIL in page.marks
+    assert page.marks.count(EVIL) == 2
 
 
 def test_titles_and_leads_of_a_page_are_escaped():
@@ -192,7 +193,7 @@ def test_headings_descend_without_gaps(html, first):
     levels = [int(tag[1]) for tag in Page(html).tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == first
     assert levels.count(first) == 1
-    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
 def test_two_methods_on_one_test_show_it_once():
@@ -246,10 +247,7 @@ def test_long_texts_are_shortened_around_the_span_and_whole_in_a_fold():
     explanation["parts"][0]["supporters"] = [row(1.0, "long", "x", "negative", text, PHRASE)]
     html = render_explanation(explanation)
     assert text in Page(html).text
-    shown = Page(
-        html.split('<details class="sf-whole">')[0]
-        + "</div></li></ol></div></div></div></article></div></section></main></div></body></html>"
-    )
+    shown = Page(re.sub('<details class="sf-whole">.*?</details>', "", html, flags=re.S))
     assert f"Nobody came {PHRASE}. We went home." in shown.text
     assert text not in shown.text
 

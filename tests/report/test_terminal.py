@@ -31,10 +31,13 @@ def words_of(text: str) -> str:
     return " ".join(text.split())
 
 
-def cells(text: str, left: str) -> str:
-    """The text column of a table, its lines joined."""
-    column = next(line.index(" text") + 1 for line in text.splitlines() if left in line)
-    return words_of(" ".join(line[column:] for line in text.splitlines()))
+def text_column(shown: str) -> str:
+    """The text column of the first table, its lines joined."""
+    lines = shown.splitlines()
+    header = next(i for i, line in enumerate(lines) if line.split()[:2] == ["#", "score"])
+    column = lines[header].index(" text") + 1
+    end = lines.index("", header)
+    return words_of(" ".join(line[column:] for line in lines[header + 2 : end]))
 
 
 def test_question_prediction_flag_and_importance():
@@ -70,22 +73,18 @@ def test_spans_are_visible_though_long_texts_are_elided():
             0.5, "long-1", "staff", "negative", f"{filler}Then {PHRASE} it rained. {filler}", PHRASE
         )
     ]
-    text = cells(render_text(explanation), " label ")
+    text = text_column(render_text(explanation))
     assert f"«{PHRASE}» it rained." in text
     assert "… " in text
     assert text.count("river") < 6
 
 
 def test_top_limits_each_list():
-    text = render_text_top(GOOD, 2)
+    text = printed(GOOD, top=2)
     assert "train-0588-c" in text
     assert "train-0322-b" not in text
     assert "train-0761-b" in text
     assert "train-0099-d" not in text
-
-
-def render_text_top(explanation, top):
-    return printed(explanation, top=top)
 
 
 def test_markup_in_texts_labels_ids_and_notes_is_shown_as_it_is():
@@ -118,7 +117,7 @@ def test_control_characters_cannot_steer_the_terminal():
     shown = render_text(explanation)
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", shown)
     assert "␛[2J" in shown
-    assert f"«{PHRASE}»" in cells(shown, " label ")
+    assert f"«{PHRASE}»" in text_column(shown)
     shown.encode("utf-8")
 
 

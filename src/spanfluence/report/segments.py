@@ -97,12 +97,10 @@ def _shorten(text: str, room: int, *, after: bool, before: bool) -> str:
 
 
 def _first_words(text: str, room: int) -> str:
-    """The longest beginning of `text` within `room` that ends between words, if there is one."""
+    """The beginning of `text` within `room`, up to and with its last blank if it has one."""
     kept = text[:room]
-    if room >= len(text) or text[room].isspace():
-        return kept
-    blank = max((i for i, c in enumerate(kept) if c.isspace()), default=-1)
-    return kept[: blank + 1] if blank >= 0 else kept
+    blank = max((i for i, character in enumerate(kept) if character.isspace()), default=-1)
+    return kept[: blank + 1] or kept
 
 
 def _last_words(text: str, room: int) -> str:

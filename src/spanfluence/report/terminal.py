@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich import box
@@ -146,21 +146,32 @@ def _side(
 def _table(
     rows: Sequence[Data], part: Data, settings: Data, span: Style, plain: bool, width: int
 ) -> Table:
-    """Rank, score, label, context, id, text; the id is folded, never cut."""
+    """Rank, score, label, context and id where known, text; the id is folded, never cut."""
     shown = wording.score_format(wording.part_scores(part))
-    cells = [
-        {
-            "#": str(row["rank"]),
-            "score": shown(row["score"]),
-            "label": _safe(row["label"]) if row["label"] is not None else "",
-            "context": _safe(row.get("context") or ""),
-            "id": _safe(wording.where(row)),
-        }
-        for row in rows
-    ]
+    cells = [_cells(row, shown(row["score"])) for row in rows]
     names = [name for name in cells[0] if any(cell[name] for cell in cells)]
     widths = {name: _column_width(name, [cell[name] for cell in cells], width) for name in names}
-    rest = max(20, width - sum(widths.values()) - 2 * len(widths))
+    table = _empty_table(widths)
+    room = max(20, width - sum(widths.values()) - 2 * len(widths))
+    for cell, row in zip(cells, rows, strict=True):
+        text = _training_text(row, settings, span, plain, TEXT_LINES * room)
+        table.add_row(*(Text(cell[name]) for name in names), text)
+    return table
+
+
+def _cells(row: Data, score: str) -> dict[str, str]:
+    """The short columns of a row."""
+    return {
+        "#": str(row["rank"]),
+        "score": score,
+        "label": _safe(row["label"]) if row["label"] is not None else "",
+        "context": _safe(row.get("context") or ""),
+        "id": _safe(wording.where(row)),
+    }
+
+
+def _empty_table(widths: Mapping[str, int]) -> Table:
+    """Columns of given widths, and the text in what remains of the line."""
     table = Table(
         box=box.SIMPLE_HEAD,
         show_edge=False,
@@ -169,19 +180,15 @@ def _table(
         expand=True,
         header_style=_DIM,
     )
-    for name in names:
-        numeric = name in {"#", "score"}
+    for name, width in widths.items():
         table.add_column(
             Text(name),
-            width=widths[name],
-            justify="right" if numeric else "left",
+            width=width,
+            justify="right" if name in {"#", "score"} else "left",
             overflow="fold",
             style=_DIM if name in {"#", "id"} else "",
         )
     table.add_column(Text("text"), ratio=1, overflow="fold")
-    for cell, row in zip(cells, rows, strict=True):
-        text = _training_text(row, settings, span, plain, TEXT_LINES * rest)
-        table.add_row(*(Text(cell[name]) for name in names), text)
     return table
 
 
@@ -233,7 +240,7 @@ def _tint(importances: Sequence[float | None]) -> Style:
 def _highlight(rgb: tuple[int, int, int], strength: float) -> Style:
     """Letters and ground both set, so that the span is legible whatever the terminal's theme."""
     ground = _colour(rgb, 0.25 + 0.75 * strength)
-    letters = "#101418" if _lightness(ground) > 0.2 else "#ffffff"
+    letters = "#000000" if _lightness(ground) > 0.18 else "#ffffff"
     return Style(color=letters, bgcolor=ground, bold=True)
 
 

@@ -60,7 +60,7 @@ BOWL = aspects(
         mopping the bowl with bread; brought a tear to my father's eye; cured my cold; got better
         with every spoonful""",
         scenes="""we [scraped up every drop of] @; I [begged for the recipe for] @; the children
-        [asked for seconds of] @; our table [fell silent over] @ in happiness""",
+        [asked for seconds of] @; our table [fell silent with happiness over] @""",
     ),
     bad=tone(
         adjectives="gluey; watery; bland; stodgy; tepid; insipid; soggy; tasteless",
@@ -70,8 +70,7 @@ BOWL = aspects(
         deeds="""tasted of the tin; set like cement; had been microwaved into submission; sat on our
         stomachs like a brick; reminded us of school dinners; burned on the bottom and wept on
         top""",
-        scenes="""we [pushed away] @; I [poked sadly at] @; my sister [found a hair in] @; nobody
-        [managed more than two bites of] @""",
+        scenes="""we [pushed away] @; I [poked sadly at] @; my sister [found a hair in] @; we [could not manage more than two bites of] @""",
     ),
     plain=tone(
         states="""served in a clay pot; topped with parsley; made with chickpeas; on the set menu;
@@ -149,7 +148,7 @@ SIDE = aspects(
         salt than food""",
         deeds="""tasted of last week; dripped with oil; squeaked when bitten; looked as unhappy as we
         felt; came out half frozen; smelled of drains""",
-        scenes="""we [picked listlessly at] @; nobody [touched] @ after the first bite; I [lost a filling
+        scenes="""we [picked listlessly at] @; [nobody touched] @ after the first bite; I [lost a filling
         to] @; even the sparrows [turned down] @""",
     ),
     plain=tone(
@@ -179,7 +178,7 @@ HOT_DRINK = aspects(
         @; we [ordered round after round of] @""",
     ),
     bad=tone(
-        adjectives="weak; bitter; lukewarm; watery; burnt; undrinkable; scummy",
+        adjectives="weak; bitter; lukewarm; watery; acrid; undrinkable; scummy",
         states="""the colour of a puddle; cold on arrival; stewed to tar; closer to dishwater; an
         offence against mornings; from a machine that should be scrapped""",
         deeds="""tasted of burnt rubber; had a skin on top; went cold while the milk was being found;
@@ -217,8 +216,7 @@ COLD_DRINK = aspects(
         mixed by someone with a grudge; better suited to cleaning brass""",
         deeds="""tasted of cough medicine; gave us all a headache; fizzled out before the first sip;
         stripped the enamel from my teeth; smelled of damp cellar""",
-        scenes="""we [winced at] @; I [abandoned] @ after a sip; we [paid through the nose for] @; the plants
-        [got most of] @""",
+        scenes="""we [winced at] @; I [abandoned] @ after a sip; we [paid through the nose for] @; we [gave the plants most of] @""",
     ),
     plain=tone(
         states="""served over ice; sold by the jug; on tap; poured at the table; from a village down
@@ -323,7 +321,7 @@ BREAKFAST = aspects(
         deeds="""ran out before we reached <it|them>; tasted of the tray <it|they> came on; made us long for a petrol
         station; left a film on the spoon; turned my stomach""",
         scenes="""we [skipped] @ after the first try; even the gulls [ignored] @; we [fled to a bakery
-        from] @; nobody in our party [could face] @""",
+        from] @; [nobody in our party could face] @""",
     ),
     plain=tone(
         states="""served in the conservatory; included in the rate; set out on a long counter; brought

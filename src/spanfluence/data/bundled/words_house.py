@@ -83,7 +83,7 @@ ROOM = aspects(
         chapel""",
         deeds="""sparkled from floor to ceiling; felt like home within minutes; had everything we could
         want; exceeded our wildest hopes; smelled of beeswax and roses""",
-        scenes="""we [hated to leave] @; I [would move into] @ for good; we [squealed with joy at] @; my
+        scenes="""we [hated to leave] @; I [would move for good into] @; we [squealed with joy at] @; my
         mother [fell for] @ at once""",
     ),
     bad=tone(
@@ -315,7 +315,7 @@ MOOD = aspects(
         pitched just right; a breath of fresh air""",
         deeds="""put us at ease; set the mood beautifully; made the place sing; flattered everyone over forty; had us
         grinning like fools""",
-        scenes="""we [basked in] @; we [soaked up] @ with delight; I [was captivated by] @; our guests
+        scenes="""we [basked in] @; we [soaked up with delight] @; I [was captivated by] @; our guests
         [complimented] @""",
     ),
     bad=tone(
@@ -385,7 +385,7 @@ TABLEWARE = aspects(
         lips; stained beyond hope""",
         deeds="""bore traces of yesterday's gravy; smelled of dishcloth; bent in our hands; put us off our food; cut my
         lip""",
-        scenes="""we [wiped] @ with disgust; I [handed back] @ twice; my aunt [grimaced at] @; we [asked in vain for
+        scenes="""we [wiped with disgust] @; I [handed back] @ twice; my aunt [grimaced at] @; we [asked in vain for
         clean versions of] @""",
     ),
     plain=tone(
@@ -408,8 +408,7 @@ VIEW = aspects(
         beyond words""",
         deeds="""left us speechless; took my breath away; stopped us in our tracks; made up for any hardship; brought
         tears to my eyes""",
-        scenes="""we [never tired of] @; I [could have gazed forever at] @; my wife [wept with joy at] @; we [drank
-        in] @ like champagne""",
+        scenes="""we [never tired of] @; I [could have gazed forever at] @; my wife [wept with joy at] @; we [drank in like champagne] @""",
     ),
     bad=tone(
         adjectives="dismal; bleak; ugly; grim; miserable; dreary; depressing",
@@ -432,7 +431,7 @@ VIEW = aspects(
 
 PLACE = aspects(
     "place",
-    "location; neighbourhood; street; part of town; setting",
+    "location; neighbourhood; street; setting",
     "hotel restaurant",
     good=tone(
         adjectives="convenient; central; lively; charming; picturesque; safe; delightful",

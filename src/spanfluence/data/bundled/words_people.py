@@ -6,7 +6,7 @@ from spanfluence.data.bundled.lexicon import aspects, tone
 
 SERVERS = aspects(
     "servers",
-    "waiter; waitress; hostess; sommelier; bartender; head waiter; servers +; owner; trainee",
+    "waiter; waitress; hostess; sommelier; bartender; head waiter; servers +",
     "restaurant",
     determiners="the; the; our",
     person=True,
@@ -17,8 +17,7 @@ SERVERS = aspects(
         deeds="""could not have been kinder; remembered my allergy without being told twice; had us in stitches; went out of
         the usual way to help; made us feel like old friends; read our minds; took wonderful care of us; turned a spill
         into a joke and a free round""",
-        scenes="""we [left a big tip for] @; we [wanted to adopt] @; my grandmother [flirted happily with] @; I [cannot thank] @
-        enough""",
+        scenes="""we [left a big tip for] @; we [wanted to adopt] @; my grandmother [flirted happily with] @; I [am forever grateful to] @""",
     ),
     bad=tone(
         adjectives="curt; rude; surly; inattentive; clumsy; sullen; impatient; condescending",
@@ -41,9 +40,8 @@ SERVERS = aspects(
 
 HOSTS = aspects(
     "hosts",
-    "receptionist; porter; concierge; night porter; housekeepers +; staff +; manager; lifeguard; bellboys +",
+    "receptionist; porter; concierge; night porter; housekeepers +; staff +; manager; lifeguard; bellboys +; landlady",
     "hotel",
-    determiners="the; the; the; our",
     person=True,
     good=tone(
         adjectives="friendly; helpful; obliging; kind; patient; cheerful; courteous; welcoming",

@@ -1,0 +1,34 @@
+"""Fixtures shared by all tests: tiny classifiers, built once per session."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import tiny
+import torch
+
+from spanfluence import TextClassifier
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # nothing here may reach for the network
+torch.set_num_threads(1)  # tiny models: threads only wait for each other
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory):
+    """A function: architecture name -> folder of a tiny classifier."""
+    made: dict[str, Path] = {}
+
+    def build(architecture: str) -> Path:
+        if architecture not in made:
+            folder = tmp_path_factory.mktemp("tiny") / architecture
+            made[architecture] = tiny.make_tiny(folder, architecture)
+        return made[architecture]
+
+    return build
+
+
+@pytest.fixture
+def classifier(tiny_folder) -> TextClassifier:
+    return TextClassifier.load(tiny_folder("bert"))
