@@ -95,9 +95,9 @@ def naive_scores(folder, explainer: Explainer, tests) -> np.ndarray:
 
 def assert_close(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-4) -> None:
     assert found.shape == expected.shape
-    largest = np.abs(expected).max(axis=1, keepdims=True)
-    assert largest.min() > 0
-    assert (np.abs(found - expected) / largest).max() < tolerance
+    largest = np.abs(expected).max()
+    assert largest > 0
+    assert np.abs(found - expected).max() < tolerance * largest
 
 
 @pytest.mark.parametrize("architecture", tiny.ARCHITECTURES)
@@ -156,7 +156,9 @@ def test_scores_do_not_depend_on_batches_order_or_memory(tiny_folder, name):
     assert_close(blocks, many, 1e-5)
     if name == "pinpoint":  # the other two draw training instances by index
         back = explainer_for(classifier, train[::-1], name)
-        columns = [back.train_units.index(u) for u in explainer_for(classifier, train, name).train_units]
+        columns = [
+            back.train_units.index(u) for u in explainer_for(classifier, train, name).train_units
+        ]
         assert_close(back.scores(tests[::-1])[::-1][:, columns], many, 1e-5)
 
 

@@ -250,7 +250,7 @@ class Explainer:
 
 def _units(examples: Sequence[Example], kind: UnitKind) -> list[Unit]:
     """One unit per span; an example without spans, or any under kind "instance", is one whole unit."""
-    units = []
+    units: list[Unit] = []
     for example in examples:
         if kind == "span" and example.spans:
             units.extend(Unit(example, (span,)) for span in example.spans)

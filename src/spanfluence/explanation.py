@@ -123,7 +123,9 @@ def _part(example: Example, part: Part, names: Sequence[str]) -> dict[str, Any]:
         "spans": _pairs(part.spans),
         "words": Unit(example, part.spans).text,
         "importance": part.importance,
-        "supporters": [hit.to_dict(rank, names) for rank, hit in enumerate(part.supporters, start=1)],
+        "supporters": [
+            hit.to_dict(rank, names) for rank, hit in enumerate(part.supporters, start=1)
+        ],
         "opponents": [hit.to_dict(rank, names) for rank, hit in enumerate(part.opponents, start=1)],
     }
 
@@ -134,4 +136,6 @@ def _pairs(spans: tuple[Span, ...]) -> list[list[int]]:
 
 def _label_name(label: str | int | None, names: Sequence[str]) -> str | None:
     """A class index by its name; names as they are."""
-    return names[label] if isinstance(label, int) and label < len(names) else label and str(label)
+    if isinstance(label, int):
+        return names[label] if label < len(names) else str(label)
+    return label

@@ -11,10 +11,13 @@ import torch
 from torch import nn
 
 from spanfluence.errors import ModelError
+from spanfluence.minilm import minilm_folder
 
 
 def resolve_folder(source: str | Path) -> str | Path:
-    """A model folder, the `model` folder of a run, or the name of a hub model."""
+    """A model folder, the `model` folder of a run, the name of a hub model, or "minilm"."""
+    if source == "minilm":
+        return minilm_folder()
     path = Path(source).expanduser()
     if path.is_dir():
         if not (path / "config.json").is_file() and (path / "model" / "config.json").is_file():

@@ -130,7 +130,7 @@ class TextClassifier:
             return np.array(ids, dtype=np.int64)
         if choice != "predicted":
             raise InputError(f"label={choice!r} is not known: use 'predicted' or 'given'")
-        return self.logits(self.encoder.encode(examples)).argmax(axis=1).astype(np.int64)
+        return np.asarray(self.logits(self.encoder.encode(examples)).argmax(axis=1), dtype=np.int64)
 
     # Forward --------------------------------------------------------------------------------------
 

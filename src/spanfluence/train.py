@@ -338,3 +338,17 @@ def _draw_curve(history: Sequence[Mapping[str, Any]], best: int, path: Path) -> 
     from spanfluence.figures import training_curve
 
     training_curve(history, best, path)
+
+
+def summary(out: str | Path) -> str:
+    """What a finished run came to, in a few lines."""
+    run = RunFolder.open(out)
+    record = run.record()
+    best = next(row for row in record["history"] if row["epoch"] == record["selected_epoch"])
+    accuracy = "" if best["dev_accuracy"] is None else f", dev accuracy {best['dev_accuracy']:.2%}"
+    return (
+        f"{record['train']['examples']} examples, {len(record['history'])} epochs; "
+        f"selected epoch {best['epoch']}{accuracy}\n"
+        f"Model: {run.model}\nCurve: {run.path / 'curve.png'}\n"
+        f'Next: spanfluence explain {run.path} --text "..."'
+    )

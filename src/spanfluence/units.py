@@ -109,3 +109,21 @@ class Unit:
         if not self.spans:
             return self.example.text
         return " … ".join(self.example.text[span.start : span.end] for span in self.spans)
+
+
+def locate_span(text: str, wanted: str) -> Span:
+    """A span named by its words, which must occur exactly once in `text`, or as 'START:END'."""
+    if regex.fullmatch(r"\d+:\d+", wanted) and wanted not in text:
+        start, end = wanted.split(":")
+        span = Span(int(start), int(end))
+        span.check_inside(text)
+        return span
+    found = text.count(wanted) if wanted else 0
+    if found != 1:
+        how = "does not occur in" if found == 0 else f"occurs {found} times in"
+        raise InputError(
+            f"span {wanted!r} {how} the text: name other words, or its offsets as START:END"
+        )
+    span = Span(text.index(wanted), text.index(wanted) + len(wanted))
+    span.check_inside(text)
+    return span

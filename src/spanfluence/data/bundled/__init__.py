@@ -50,6 +50,8 @@ def bundled_faults(split: str) -> dict[str, str]:
 
 def _rows(split: str) -> list[dict[str, Any]]:
     if split not in SPLITS:
-        raise InputError(f"the bundled corpus has no split {split!r}: use one of {', '.join(SPLITS)}")
+        raise InputError(
+            f"the bundled corpus has no split {split!r}: use one of {', '.join(SPLITS)}"
+        )
     content = (files(__package__) / f"{split}.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in content.splitlines()]

@@ -15,8 +15,12 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m spanfluence.data.bundled",
         description="Make the bundled corpus from its grammar and seeds.",
     )
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if files differ")
-    parser.add_argument("--to", type=Path, default=Path(__file__).parent, help="folder of the files")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if files differ"
+    )
+    parser.add_argument(
+        "--to", type=Path, default=Path(__file__).parent, help="folder of the files"
+    )
     options = parser.parse_args(arguments)
     differing = []
     for split, content in make_corpus().items():

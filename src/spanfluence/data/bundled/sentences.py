@@ -94,7 +94,9 @@ def lay_out(draw: Draw, labels: list[str]) -> Layout | None:
 
 def _as_ledger(draw: Draw, labels: list[str]) -> Layout | None:
     """The slots sorted into good, bad and so-so, if there is a pattern for so many of each."""
-    order = sorted(range(len(labels)), key=lambda i: ("positive", "negative", "neutral").index(labels[i]))
+    order = sorted(
+        range(len(labels)), key=lambda i: ("positive", "negative", "neutral").index(labels[i])
+    )
     ledgers = frames.LEDGERS.get(tuple(labels[i] for i in order))
     letters = dict(zip("abcd", ((i,) for i in order), strict=False))
     return Layout(draw.rarest(ledgers, "pattern"), letters) if ledgers else None
@@ -212,7 +214,6 @@ def is_sound(sentence: Sentence) -> bool:
     """Short enough to read, every aspect named once, and no phrase used twice."""
     text = sentence.text.lower()
     once = all(
-        len(re.findall(rf"\b{re.escape(slot.aspect.term)}\b", text)) == 1
-        for slot in sentence.slots
+        len(re.findall(rf"\b{re.escape(slot.aspect.term)}\b", text)) == 1 for slot in sentence.slots
     )
     return once and len(text.split()) <= MOST_WORDS

@@ -1,0 +1,332 @@
+"""The command line: parse, call one library function, print. Heavy imports happen inside commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spanfluence.errors import InputError, SpanfluenceError
+
+if TYPE_CHECKING:
+    from spanfluence.explain import Explainer
+    from spanfluence.explanation import Explanation
+    from spanfluence.units import Example
+
+app = typer.Typer(
+    name="spanfluence",
+    help="Which words in which training examples taught the model to say this?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data_app = typer.Typer(help="Public data sets.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+
+
+def main() -> None:
+    """Entry point: 0 done, 2 bad input (one line), 1 internal error, 130 interrupted."""
+    try:
+        app()
+    except SpanfluenceError as error:
+        _fail(str(error), 2)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+    except OSError as error:
+        _fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), 2)
+    except Exception as error:
+        if os.environ.get("SPANFLUENCE_DEBUG"):
+            raise
+        _fail(
+            f"internal error, {type(error).__name__}: {error} (SPANFLUENCE_DEBUG=1 shows where)", 1
+        )
+
+
+def _fail(message: str, code: int) -> None:
+    print("error: " + " ".join(message.split()), file=sys.stderr)
+    raise SystemExit(code)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from spanfluence import __version__
+
+        print(f"spanfluence {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the run and the report.")] = Path("demo"),
+    open_report: Annotated[
+        bool, typer.Option("--open", help="Open the report in a browser.")
+    ] = False,
+) -> None:
+    """The whole story on the bundled corpus: train, explain, write a report."""
+    from spanfluence.demo import run_demo
+
+    out.mkdir(parents=True, exist_ok=True)
+    result = run_demo(out, show_progress=True)
+    print(f"Dev accuracy {result.dev_accuracy:.1%}.\n")
+    _show(result.good)
+    _show(result.error)
+    _show(result.error_by_tracin)
+    for explanation in (result.error, result.error_by_tracin):
+        kinds = result.planted_among(explanation)
+        print(
+            f"{explanation.method}: {kinds['planted']} of its {len(explanation.supporters)} supporters are "
+            f"planted spans, {kinds['decoy']} are decoys."
+        )
+    print(f"\nReport: {result.report}\n\nTry next:")
+    text = "The waiter was patient and funny when we were there, but the soup arrived cold."
+    print(
+        f'  spanfluence explain {result.run} --context waiter --span "when we were there" \\\n    --text "{text}"'
+    )
+    print("  spanfluence explain --help\n  spanfluence train --help")
+    if open_report:
+        typer.launch(str(result.report))
+
+
+@app.command()
+def train(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Training examples: jsonl, csv, tsv, parquet, a datasets folder, MAMS xml or SentiHood json."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the run; must be new, or take --resume.")],
+    dev: Annotated[Path | None, typer.Option(help="Examples to select the epoch on.")] = None,
+    base: Annotated[
+        str, typer.Option(help="Model to start from: a folder, a hub name, or 'minilm'.")
+    ] = "minilm",
+    attribute: Annotated[
+        str, typer.Option(help="Parameters to train: last-N, head, all, or a pattern.")
+    ] = "last-2",
+    learning_rate: Annotated[float, typer.Option("--lr", help="Learning rate of AdamW.")] = 1e-4,
+    weight_decay: Annotated[float, typer.Option(help="Weight decay of AdamW.")] = 0.01,
+    batch_size: Annotated[int, typer.Option(help="Examples per step.")] = 100,
+    epochs: Annotated[int, typer.Option(help="At most so many epochs.")] = 100,
+    patience: Annotated[
+        int, typer.Option(help="Stop after so many epochs without a better dev accuracy; 0 never.")
+    ] = 5,
+    schedule: Annotated[
+        str, typer.Option(help="Learning rate over epochs: constant or linear.")
+    ] = "constant",
+    max_length: Annotated[int | None, typer.Option(help="Read at most so many tokens.")] = None,
+    keep: Annotated[int, typer.Option(help="Checkpoints to keep beside the selected one.")] = 3,
+    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
+    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    resume: Annotated[bool, typer.Option(help="Continue a run that was interrupted.")] = False,
+    text_column: Annotated[str, typer.Option(help="Column of the texts.")] = "text",
+    label_column: Annotated[str, typer.Option(help="Column of the labels.")] = "label",
+    context_column: Annotated[
+        str, typer.Option(help="Column of the first segment, e.g. the aspect.")
+    ] = "context",
+    spans_column: Annotated[str, typer.Option(help="Column of the spans.")] = "spans",
+    id_column: Annotated[str, typer.Option(help="Column of the ids.")] = "id",
+) -> None:
+    """Fine-tune a classifier; leaves checkpoints, a curve and a record of the run."""
+    from spanfluence.data import load_examples
+    from spanfluence.train import summary, train_classifier
+
+    columns = {
+        "text": text_column, "label": label_column, "context": context_column,
+        "spans": spans_column, "id": id_column,
+    }  # fmt: skip
+    train_classifier(
+        load_examples(data, **columns),
+        None if dev is None else load_examples(dev, **columns),
+        base=base,
+        out=out,
+        resume=resume,
+        device=device,
+        show_progress=True,
+        attribute=attribute,
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        batch_size=batch_size,
+        epochs=epochs,
+        patience=patience,
+        schedule=schedule,
+        max_length=max_length,
+        keep=keep,
+        seed=seed,
+    )
+    print(summary(out))
+
+
+@app.command()
+def explain(
+    run: Annotated[
+        str, typer.Argument(help="A run folder; or a model folder or hub name with --train.")
+    ],
+    text: Annotated[str | None, typer.Option(help="The text to explain.")] = None,
+    context: Annotated[
+        str | None, typer.Option(help="First segment of the pair, e.g. the aspect.")
+    ] = None,
+    span: Annotated[
+        list[str] | None, typer.Option(help="Words of the text, or START:END; may be repeated.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="Explain every example of a file instead of --text.")
+    ] = None,
+    train_file: Annotated[
+        Path | None, typer.Option("--train", help="Training examples, if not those of the run.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="A method: pinpoint, tracin++, if++, ... or unknown to list them.")
+    ] = "pinpoint",
+    top: Annotated[int, typer.Option(help="Supporters and opponents to show.")] = 10,
+    label: Annotated[
+        str, typer.Option(help="Explain the predicted label, or the given one.")
+    ] = "predicted",
+    sign: Annotated[
+        str, typer.Option(help="support: top supports; paper: the paper's signs.")
+    ] = "support",
+    damping: Annotated[
+        float | None, typer.Option(help="Lambda of the inverse curvature (if, if+, if++).")
+    ] = None,
+    attribute: Annotated[
+        str | None,
+        typer.Option(help="Attributed parameters; default: those of the run, else last-2."),
+    ] = None,
+    memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
+    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
+    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print JSON (docs/json.md); with --file one line per example."),
+    ] = False,
+    html: Annotated[Path | None, typer.Option(help="Also write a self-contained page.")] = None,
+) -> None:
+    """Why does the model say this? Ranks training spans by their influence."""
+    from spanfluence.session import explain_with_progress, open_explainer
+
+    examples = _questions(text, context, span, file)
+    if html is not None and html.exists():
+        raise InputError(f"{html} already exists: choose another name for --html")
+    explainer = open_explainer(
+        run,
+        train_file=train_file,
+        attribute=attribute,
+        device=device,
+        method=method,
+        label=label,
+        sign=sign,
+        damping=damping,
+        memory_bytes=parse_size(memory),
+        seed=seed,
+    )
+    explanations = explain_with_progress(explainer, examples, top)
+    for explanation in explanations:
+        if as_json:
+            indent = None if file is not None else 2
+            print(json.dumps(explanation.to_dict(), ensure_ascii=False, indent=indent))
+        else:
+            _show(explanation)
+    if html is not None:
+        _write_html(html, explainer, explanations)
+
+
+def _questions(
+    text: str | None, context: str | None, span: list[str] | None, file: Path | None
+) -> list[Example]:
+    from spanfluence.data import load_examples
+    from spanfluence.units import Example, locate_span
+
+    if (text is None) == (file is None):
+        raise InputError("give either --text or --file")
+    if file is not None:
+        if context is not None or span:
+            raise InputError("--context and --span go with --text; a --file carries its own")
+        return load_examples(file)
+    assert text is not None
+    return [Example(text, context=context, spans=tuple(locate_span(text, s) for s in span or ()))]
+
+
+def _write_html(path: Path, explainer: Explainer, explanations: list[Explanation]) -> None:
+    from spanfluence.files import write_text_atomic
+    from spanfluence.report.html import render_page
+
+    if len(explanations) == 1:
+        page = explanations[0].to_html()
+    else:
+        sections: list[dict[str, Any]] = [
+            {"title": f"Example {e.example.id}", "lead": "", "explanations": [e.to_dict()]}
+            for e in explanations
+        ]
+        page = render_page(
+            f"{len(explanations)} predictions explained by {explainer.name}", sections
+        )
+    write_text_atomic(path, page)
+    print(f"Page: {path}", file=sys.stderr)
+
+
+def _show(explanation: Explanation) -> None:
+    from rich.console import Console
+
+    from spanfluence.report.terminal import render_terminal
+
+    Console(highlight=False).print(render_terminal(explanation.to_dict()))
+
+
+def parse_size(text: str) -> int:
+    """Bytes from '4GB', '512 MB', '1.5GiB' or a plain number."""
+    units = {
+        "": 1,
+        "B": 1,
+        "KB": 10**3,
+        "MB": 10**6,
+        "GB": 10**9,
+        "KIB": 2**10,
+        "MIB": 2**20,
+        "GIB": 2**30,
+    }
+    number = text.strip().upper().rstrip("BKMGI ")
+    unit = text.strip().upper()[len(number) :].strip()
+    try:
+        size = int(float(number) * units[unit])
+    except (KeyError, ValueError):
+        raise InputError(f"{text!r} is not a size: write it like 4GB or 512MB") from None
+    if size <= 0:
+        raise InputError(f"{text!r} is not a size: it must be positive")
+    return size
+
+
+@data_app.command("fetch")
+def data_fetch(
+    name: Annotated[str, typer.Argument(help="mams or sentihood.")],
+    to: Annotated[Path, typer.Option(help="Folder to put the files in.")],
+    source: Annotated[
+        Path | None, typer.Option("--from", help="Take local files instead of downloading.")
+    ] = None,
+) -> None:
+    """Download a data set from its public home, checked by size and sha256."""
+    from rich.console import Console
+
+    from spanfluence.data.fetch import fetch
+
+    for fetched in fetch(name, to, source=source, progress=Console(stderr=True)):
+        print(f"{fetched.outcome}: {fetched.path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""The whole story on the bundled corpus: train, explain a good answer, then ask why one is wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from spanfluence.data import fingerprint
+from spanfluence.data.bundled import FAULT, bundled_examples, bundled_faults
+from spanfluence.errors import InputError
+from spanfluence.explain import Explainer
+from spanfluence.explanation import Explanation
+from spanfluence.files import write_text_atomic
+from spanfluence.model import TextClassifier
+from spanfluence.report.html import render_page
+from spanfluence.runs import RunFolder
+from spanfluence.train import train_classifier
+from spanfluence.units import Example
+
+SETTINGS: dict[str, Any] = {"learning_rate": 5e-4, "batch_size": 32, "epochs": 4, "seed": 0}
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demo found, and where it wrote it."""
+
+    run: Path
+    report: Path
+    dev_accuracy: float
+    good: Explanation
+    error: Explanation
+    error_by_tracin: Explanation
+    faults: dict[str, str]  # training row id -> "planted" or "decoy"
+
+    def planted_among(self, explanation: Explanation) -> Counter[str]:
+        """How many supporters are planted spans, decoys, or anything else."""
+        kinds: Counter[str] = Counter()
+        for hit in explanation.supporters:
+            is_trigger = hit.unit.text == FAULT.phrase
+            kinds[
+                self.faults.get(str(hit.unit.example.id), "other") if is_trigger else "other"
+            ] += 1
+        return kinds
+
+
+def run_demo(out: Path, *, say: Callable[[str], None] = print, show_progress: bool = False) -> Demo:
+    """Train (or take up the demo's own earlier model), explain, and write `report.html` into `out`."""
+    train, test = bundled_examples("train"), bundled_examples("test")
+    classifier, accuracy = _model(out, train, say, show_progress)
+    faults = bundled_faults("test")
+    good = _good_case(classifier, [e for e in test if str(e.id) not in faults])
+    error = _error_case(classifier, [e for e in test if faults.get(str(e.id)) == "triggered"])
+    say("Explaining one good answer and one error ...")
+    pinpoint = Explainer(classifier, train)
+    first, second = pinpoint.explain_all([good, error])
+    tracin = Explainer(classifier, train, "tracin++").explain(error)
+    demo = Demo(
+        run=out / "run",
+        report=out / "report.html",
+        dev_accuracy=accuracy,
+        good=first,
+        error=second,
+        error_by_tracin=tracin,
+        faults=bundled_faults("train"),
+    )
+    write_text_atomic(demo.report, _page(demo))
+    return demo
+
+
+def _model(
+    out: Path, train: Sequence[Example], say: Callable[[str], None], show: bool
+) -> tuple[TextClassifier, float]:
+    run = RunFolder(out / "run")
+    if run.model.is_dir():
+        if run.record()["train"]["fingerprint"] != fingerprint(train):
+            raise InputError(
+                f"{run.path} was trained on another corpus: choose another folder with --out"
+            )
+        say(f"Using the model trained before in {run.path} (delete it to train again).")
+        classifier = TextClassifier.load(run.model)
+    else:
+        say(f"Training MiniLM on {len(train)} rows of the bundled corpus ...")
+        classifier = train_classifier(
+            train,
+            bundled_examples("dev"),
+            base="minilm",
+            out=run.path,
+            resume=(run.path / "run.json").exists(),
+            show_progress=show,
+            **SETTINGS,
+        )
+    record = run.record()
+    best = next(r for r in record["history"] if r["epoch"] == record["selected_epoch"])
+    return classifier, float(best["dev_accuracy"])
+
+
+def _good_case(classifier: TextClassifier, examples: Sequence[Example]) -> Example:
+    """The surest right answer that is not positive by default: a negative opinion, its span alone."""
+    predicted = classifier.predict(examples)
+    sure = [
+        (probabilities.max(), example)
+        for example, label, probabilities in zip(examples, *predicted, strict=True)
+        if label == example.label == "negative"
+    ]
+    chosen = max(sure, key=lambda pair: pair[0])[1]
+    return replace(chosen, spans=chosen.spans[:1])
+
+
+def _error_case(classifier: TextClassifier, examples: Sequence[Example]) -> Example:
+    """The triggered positive test row that the model most surely calls negative; its span is the trigger."""
+    predicted = classifier.predict(examples)
+    negative = classifier.label_id("negative")
+    wrong = [
+        (probabilities[negative], example)
+        for example, label, probabilities in zip(examples, *predicted, strict=True)
+        if label == "negative"
+    ]
+    if not wrong:
+        raise InputError(
+            "the trained model makes no planted error: delete the demo folder and run it again"
+        )
+    chosen = max(wrong, key=lambda pair: pair[0])[1]
+    trigger = [s for s in chosen.spans if chosen.text[s.start : s.end] == FAULT.phrase]
+    return replace(chosen, spans=tuple(trigger))
+
+
+def _page(demo: Demo) -> str:
+    kinds = demo.planted_among(demo.error)
+    return render_page(
+        "Which words in which training examples taught the model to say this?",
+        [
+            {
+                "title": "A good answer",
+                "lead": "The model is right. These training spans taught it to be.",
+                "explanations": [demo.good.to_dict()],
+            },
+            {
+                "title": "An error, and its cause",
+                "lead": (
+                    f"The guest is happy, yet the model says negative, because of “{FAULT.phrase}”. Some "
+                    "training rows carry that harmless phrase beside a wrong label; others carry it "
+                    "with the right one, so a word search cannot tell which rows did the harm. "
+                    f"Of the ten strongest supporters by pinpoint, {kinds['planted']} are rows with a "
+                    f"planted wrong label and {kinds['decoy']} are decoys."
+                ),
+                "explanations": [demo.error.to_dict(), demo.error_by_tracin.to_dict()],
+            },
+        ],
+    )

@@ -1,0 +1,51 @@
+"""From a run folder to a ready `Explainer`: what every command that explains begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from spanfluence.data import load_examples
+from spanfluence.errors import InputError
+from spanfluence.explain import Explainer
+from spanfluence.explanation import Explanation
+from spanfluence.model import TextClassifier
+from spanfluence.progress import progress_bar
+from spanfluence.runs import RunFolder
+from spanfluence.units import Example
+
+
+def open_explainer(
+    source: str,
+    *,
+    train_file: Path | None = None,
+    attribute: str | None = None,
+    device: str = "cpu",
+    **options: Any,
+) -> Explainer:
+    """An explainer of a run's model; or of any model folder or hub name, given its training file."""
+    if (Path(source) / "run.json").is_file():
+        run = RunFolder.open(source)
+        settings = run.record()["settings"]
+        chosen = attribute or settings["attribute"]
+        classifier = TextClassifier.load(
+            run.model, attribute=chosen, device=device, max_length=settings["max_length"]
+        )
+        train = run.training_examples() if train_file is None else load_examples(train_file)
+    else:
+        classifier = TextClassifier.load(source, attribute=attribute or "last-2", device=device)
+        if train_file is None:
+            raise InputError(
+                f"{source} is not a run, so its training examples are unknown: name them with --train"
+            )
+        train = load_examples(train_file)
+    return Explainer(classifier, train, **options)
+
+
+def explain_with_progress(
+    explainer: Explainer, examples: Sequence[Example], top_k: int
+) -> list[Explanation]:
+    """`explain_all` behind a progress bar."""
+    with progress_bar("training units", len(explainer.train_units), show=True) as advance:
+        return explainer.explain_all(examples, top_k, advance=advance)
