@@ -304,7 +304,7 @@ def parse_size(text: str) -> int:
     unit = text.strip().upper()[len(number) :].strip()
     try:
         size = int(float(number) * units[unit])
-    except (KeyError, ValueError):
+    except (KeyError, OverflowError, ValueError):
         raise InputError(f"{text!r} is not a size: write it like 4GB or 512MB") from None
     if size <= 0:
         raise InputError(f"{text!r} is not a size: it must be positive")

@@ -74,7 +74,7 @@ def _model(
     out: Path, train: Sequence[Example], say: Callable[[str], None], show: bool
 ) -> tuple[TextClassifier, float]:
     run = RunFolder(out / "run")
-    if run.model.is_dir():
+    if run.model.is_dir() and run.record()["finished"]:
         if run.record()["train"]["fingerprint"] != fingerprint(train):
             raise InputError(
                 f"{run.path} was trained on another corpus: choose another folder with --out"

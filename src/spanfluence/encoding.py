@@ -84,7 +84,11 @@ class TextEncoder:
                 return_offsets_mapping=True,
             )
         except Exception as error:
-            # The tokenizer's own words when the context alone fills the model's window.
+            # The tokenizer speaks of truncation when the context alone fills the model's window.
+            if "truncat" not in str(error).lower():
+                raise InputError(
+                    f"the tokenizer cannot read the texts ({error}): remove what is not valid Unicode"
+                ) from None
             raise InputError(
                 f"cannot fit context and text into {self.max_length} tokens ({error}): shorten the context"
             ) from None
@@ -107,15 +111,17 @@ class TextEncoder:
     def span_positions(self, encoded: Encoded, unit: Unit) -> Bool[np.ndarray, " tokens"]:
         """Tokens of the unit; a unit without spans is its whole text."""
         spans = unit.spans or (Span(0, len(unit.example.text)),)
+        visible = encoded.starts < encoded.ends
         for span in spans:
-            if not encoded.touching([span]).any():
+            if not (encoded.touching([span]) & visible).any():
                 raise InputError(self._unreachable(unit.example, span, encoded))
         return encoded.touching(spans)
 
     def _unreachable(self, example: Example, span: Span, encoded: Encoded) -> str:
         words = example.text[span.start : span.end]
         what = f"span [{span.start}, {span.end}) {words[:40]!r} of example {example.id!r}"
-        if span.start >= int(encoded.ends.max(initial=0)) and words.strip():
+        cut = len(encoded) >= self.max_length
+        if cut and span.start >= int(encoded.ends.max(initial=0)) and words.strip():
             return (
                 f"{what} lies beyond the {self.max_length} tokens the model reads: "
                 "shorten the text, or move the span into its first part"
@@ -159,9 +165,8 @@ def _trim(offsets: Int[np.ndarray, "tokens two"], text: str) -> None:
     for row, (start, end) in enumerate(offsets.tolist()):
         piece = text[start:end]
         if piece and (piece[0].isspace() or piece[-1].isspace()):
-            inner = piece.strip()
-            lead = len(piece) - len(piece.lstrip()) if inner else 0
-            offsets[row] = (start + lead, start + lead + len(inner))
+            first = start + len(piece) - len(piece.lstrip())
+            offsets[row] = (first, first + len(piece.strip()))
 
 
 def length_batches(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:

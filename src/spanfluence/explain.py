@@ -57,6 +57,8 @@ class Explainer:
         self.memory_bytes, self.batch_tokens = memory_bytes, batch_tokens
         if isinstance(points, str):
             columns["points"] = points
+        elif isinstance(points, DeltaFaithful):
+            columns["points"] = "delta"
         if isinstance(curvature, str):
             columns["curvature"] = curvature
         elif curvature is not None:

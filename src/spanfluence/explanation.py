@@ -137,5 +137,6 @@ def _pairs(spans: tuple[Span, ...]) -> list[list[int]]:
 def _label_name(label: str | int | None, names: Sequence[str]) -> str | None:
     """A class index by its name; names as they are."""
     if isinstance(label, int):
-        return names[label] if label < len(names) else str(label)
+        indexed = str(label) not in names and 0 <= label < len(names)
+        return names[label] if indexed else str(label)
     return label

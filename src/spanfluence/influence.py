@@ -225,7 +225,9 @@ class Influence:
                 for point, solver in zip(self.points, self.solvers, strict=True)
             ]
             for columns, batch in train.run():
-                result[np.ix_(block, np.array(columns))] = self._batch_scores(prepared, batch).cpu().numpy()
+                result[np.ix_(block, np.array(columns))] = (
+                    self._batch_scores(prepared, batch).cpu().numpy()
+                )
                 advance(len(columns))
         return result.astype(np.float32)
 

@@ -33,7 +33,17 @@ def resolve_folder(source: str | Path) -> str | Path:
         raise ModelError(
             f"no folder {source!s}: give a folder with a model, or a hub name such as 'org/name'"
         )
+    with _reading(source):
+        _reach(str(source))
     return str(source)
+
+
+def _reach(name: str) -> None:
+    """Raise at once for a hub model that is neither cached nor there: transformers tries for a minute."""
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+
+    if not isinstance(try_to_load_from_cache(name, "config.json"), str):
+        get_hf_file_metadata(hf_hub_url(name, "config.json"))
 
 
 def _check_folder(path: Path) -> None:
@@ -49,6 +59,9 @@ def _check_folder(path: Path) -> None:
                 "opened: convert it with save_pretrained(..., safe_serialization=True) where you trust it"
             )
         raise ModelError(f"{path} has no weights: it needs a model.safetensors file")
+    # Without these transformers makes up a tokenizer that knows no word.
+    if not any(list(path.glob(name)) for name in ("tokenizer.json", "vocab.*", "*.model")):
+        raise ModelError(f"{path} has no tokenizer: save it there with tokenizer.save_pretrained")
 
 
 def load_parts(source: str | Path, *, labels: tuple[str, ...] | None = None) -> tuple[Any, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -17,6 +17,7 @@ from spanfluence.encoding import Encoded, TextEncoder, length_batches
 from spanfluence.errors import InputError
 from spanfluence.loading import load_parts, quiet_transformers
 from spanfluence.states import StateStore
+from spanfluence.trim import Forward, trimmed_forward, using
 from spanfluence.units import Example, Span, Unit
 
 Target = Literal["loss", "logit"]
@@ -50,11 +51,14 @@ class TextClassifier:
         max_length: int | None = None,
         source: str | Path | None = None,
     ) -> None:
-        self.device = torch.device(device)
+        self.device = usable_device(device)
         self.model: Any = model.to(self.device).eval().requires_grad_(False)
         self.tokenizer = tokenizer
         self.source = None if source is None else Path(source)
-        self.encoder = TextEncoder(tokenizer, max_length or readable_length(model, tokenizer))
+        if max_length is None:
+            max_length = readable_length(model, tokenizer)
+        check_length(max_length, model, tokenizer)
+        self.encoder = TextEncoder(tokenizer, max_length)
         self.labels: tuple[str, ...] = tuple(
             str(model.config.id2label[index]) for index in range(model.config.num_labels)
         )
@@ -98,16 +102,24 @@ class TextClassifier:
         self.states.clear()
         depth = first_attributed_block(anatomy, self.attributed)
         self.trunk: Trunk | None = Trunk(self.model, anatomy, depth) if depth else None
-        if self.trunk is not None and not self._trunk_agrees(probe):
+        self._last: tuple[nn.Module, Forward] | None = None
+        if self.trunk is not None and not self._shortcut_agrees(probe):
             self.trunk = None
+        forward = trimmed_forward(anatomy.blocks[-1]) if depth < len(anatomy.blocks) else None
+        if forward is not None:
+            self._last = (anatomy.blocks[-1], forward)
+            if not self._shortcut_agrees(probe):
+                self._last = None
 
-    def _trunk_agrees(self, probe: Mapping[str, Tensor]) -> bool:
-        """Whether cutting the model in two leaves its logits as they are."""
-        assert self.trunk is not None
+    def _shortcut_agrees(self, probe: Mapping[str, Tensor]) -> bool:
+        """Whether cutting the model in two, or trimming its last block, leaves its logits as they are."""
         with torch.no_grad():
             whole = self.model(**probe).logits
-            halves = self.trunk.resume(probe, self.trunk.states(probe))
-        return bool(torch.allclose(whole, halves, rtol=1e-4, atol=1e-5))
+            try:
+                short = self.tail_logits(probe, self.trunk and self.trunk.states(probe))
+            except (RuntimeError, TypeError):  # a model whose head reads more than one position
+                return False
+        return bool(torch.allclose(whole, short, rtol=1e-4, atol=1e-5))
 
     # Labels ---------------------------------------------------------------------------------------
 
@@ -115,10 +127,10 @@ class TextClassifier:
         """Class index of a label name or index."""
         if label is None:
             raise InputError(f"{where} has no label: give one of {', '.join(self.labels)}")
+        if str(label) in self.labels:  # a name first: 1 is the label "1" of a model that has one
+            return self.labels.index(str(label))
         if isinstance(label, int) and 0 <= label < len(self.labels):
             return label
-        if str(label) in self.labels:
-            return self.labels.index(str(label))
         raise InputError(
             f"{where} has the label {label!r}, which the model does not know: it knows {', '.join(self.labels)}"
         )
@@ -151,10 +163,11 @@ class TextClassifier:
         self, inputs: Mapping[str, Tensor], states: Float[Tensor, "texts tokens hidden"] | None
     ) -> Float[Tensor, "texts classes"]:
         """Logits from trunk states, differentiable in whatever requires a gradient."""
-        if self.trunk is None or states is None:
+        with using(*self._last) if self._last else nullcontext():
+            if self.trunk is not None and states is not None:
+                return self.trunk.resume(inputs, states)
             logits: Tensor = self.model(**inputs).logits
             return logits
-        return self.trunk.resume(inputs, states)
 
     def logits(
         self, encoded: Sequence[Encoded], *, keep: bool = False
@@ -262,14 +275,39 @@ def text_losses(
     raise InputError(f"target={target!r} is not known: use 'loss' or 'logit'")
 
 
-def readable_length(model: nn.Module, tokenizer: Any) -> int:
-    """Tokens the model can read: the least of what tokenizer and position embeddings allow."""
-    limits = [int(tokenizer.model_max_length)]
+def usable_device(name: str) -> torch.device:
+    """The device of that name, if this machine and this torch have it."""
+    try:
+        return torch.empty(0, device=name).device
+    except Exception as error:  # torch raises a different one for each reason
+        reason = " ".join(str(error).split())[:100]
+        raise InputError(f"device={name!r} cannot be used here ({reason}): use 'cpu'") from None
+
+
+def check_length(max_length: int, model: nn.Module, tokenizer: Any) -> None:
+    """Raise unless texts of `max_length` tokens fit the model and hold more than special tokens."""
+    least = tokenizer.num_special_tokens_to_add(pair=True) + 1
+    most = min(_position_limits(model), default=max_length)
+    if not least <= max_length <= most:
+        raise InputError(
+            f"max_length={max_length} is not usable: choose {least} to {max(least, most)} tokens"
+        )
+
+
+def _position_limits(model: nn.Module) -> list[int]:
+    """Lengths of the tables of absolute positions."""
+    limits = []
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
             # RoBERTa-like models number positions from padding_idx + 1.
             offset = 0 if module.padding_idx is None else module.padding_idx + 1
             limits.append(module.num_embeddings - offset)
+    return limits
+
+
+def readable_length(model: nn.Module, tokenizer: Any) -> int:
+    """Tokens the model can read: the least of what tokenizer and position embeddings allow."""
+    limits = [int(tokenizer.model_max_length), *_position_limits(model)]
     positions = getattr(getattr(model, "config", None), "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:
         limits.append(positions)

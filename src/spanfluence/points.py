@@ -50,7 +50,7 @@ def checkpoint_points(
     from safetensors.torch import load_file
 
     folder = folder or _checkpoints_beside(classifier)
-    epochs = sorted(folder.glob("epoch-*/point.json")) if folder.is_dir() else []
+    epochs = sorted(folder.glob("epoch-*/point.json"), key=_epoch_number)
     if not epochs:
         raise InputError(
             f"no checkpoints in {folder}: train with 'spanfluence train', pass points=[ModelPoint(...)], "
@@ -63,6 +63,10 @@ def checkpoint_points(
         distance = _distance(parameters, classifier.attributed)
         points.append(ModelPoint(record.parent.name, weight, parameters, distance))
     return points
+
+
+def _epoch_number(record: Path) -> int:
+    return int(record.parent.name.removeprefix("epoch-"))
 
 
 def _checkpoints_beside(classifier: TextClassifier) -> Path:
@@ -151,7 +155,7 @@ def mean_gradient(classifier: TextClassifier, examples: Sequence[Example]) -> di
 
 def _distance(parameters: Mapping[str, Tensor], final: Mapping[str, Tensor]) -> float:
     squares = [
-        (parameters[name].double() - final[name].detach().cpu().double()).square().sum()
+        (parameters[name].cpu().double() - final[name].detach().cpu().double()).square().sum()
         for name in final
         if name in parameters
     ]

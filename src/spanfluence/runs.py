@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from spanfluence.data import load_examples
+from spanfluence.data.reading import parse_json, read_text
 from spanfluence.errors import InputError
 from spanfluence.files import replace_folder_atomic, write_text_atomic
 from spanfluence.units import Example
@@ -90,7 +91,10 @@ class RunFolder:
 
     def record(self) -> dict[str, Any]:
         """Read run.json."""
-        found: dict[str, Any] = json.loads((self.path / "run.json").read_text(encoding="utf-8"))
+        file = self.path / "run.json"
+        found: Any = parse_json(read_text(file), file)
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
+            raise InputError(f"{file} is not the record of a run (its format is not {FORMAT!r})")
         return found
 
     # Checkpoints ----------------------------------------------------------------------------------

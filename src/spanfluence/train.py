@@ -45,8 +45,11 @@ class TrainSettings:
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "batch_size", "epochs", "keep"):
-            if getattr(self, name) <= 0:
+            if not 0 < getattr(self, name) < float("inf"):
                 raise InputError(f"{name}={getattr(self, name)!r} must be positive")
+        for name in ("weight_decay", "patience"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise InputError(f"{name}={getattr(self, name)!r} must not be negative")
         if self.schedule not in ("constant", "linear"):
             raise InputError(f"schedule={self.schedule!r} is not known: use 'constant' or 'linear'")
 
@@ -83,7 +86,7 @@ def train_classifier(
         "train": {"examples": len(train), "fingerprint": fingerprint(train)},
         "dev": None if dev is None else {"examples": len(dev), "fingerprint": fingerprint(dev)},
     }
-    _claim(run, record, train, resume=resume)
+    _check_folder(run, record, resume=resume)
     with torch.random.fork_rng():
         torch.manual_seed(derive_seed(chosen.seed, "head"))
         model, tokenizer = load_parts(base, labels=labels)
@@ -95,6 +98,7 @@ def train_classifier(
             max_length=chosen.max_length,
         )
         fit = _Fit(classifier, chosen, run, train, dev, show_progress)
+        _begin(run, record, train)  # only now: bad input leaves nothing behind
         history = fit.run_epochs(record)
     best = best_epoch(history)
     classifier_state, _, _ = run.load_epoch(best)
@@ -130,6 +134,10 @@ def _labels(
         raise InputError(
             f"the training set knows only the label {found.pop()!r}: a classifier needs two"
         )
+    if dev is not None and not dev:
+        raise InputError(
+            "the dev set is empty: give examples to select the epoch on, or no dev set"
+        )
     for example in dev or ():
         if str(example.label) not in found:
             raise InputError(
@@ -137,15 +145,13 @@ def _labels(
             )
     known = trained_labels(base)
     ordered = sorted(
-        found, key=lambda label: (0, int(label), "") if label.isdigit() else (1, 0, label)
+        found, key=lambda label: (0, int(label), "") if label.isdecimal() else (1, 0, label)
     )
     return known if set(known) == found else tuple(ordered)
 
 
-def _claim(
-    run: RunFolder, record: Mapping[str, Any], train: Sequence[Example], *, resume: bool
-) -> None:
-    """Take the folder for this run: new, or the same run again."""
+def _check_folder(run: RunFolder, record: Mapping[str, Any], *, resume: bool) -> None:
+    """Raise unless the folder is free for this run, or holds the same run to be continued."""
     if (run.path / "run.json").exists():
         if not resume:
             raise InputError(
@@ -160,12 +166,16 @@ def _claim(
                 raise InputError(
                     f"cannot resume {run.path}: its {key} was {before.get(key)!r}, now it is {now!r}"
                 )
-        return
-    if run.path.exists() and any(run.path.iterdir()):
+    elif run.path.exists() and any(run.path.iterdir()):
         raise InputError(f"{run.path} is not empty: choose a new folder for --out")
-    run.path.mkdir(parents=True, exist_ok=True)
-    save_examples(train, run.train_file, overwrite=True)
-    run.write_record({**record, "finished": False})
+
+
+def _begin(run: RunFolder, record: Mapping[str, Any], train: Sequence[Example]) -> None:
+    """Write what a new run starts with."""
+    if not (run.path / "run.json").exists():
+        run.path.mkdir(parents=True, exist_ok=True)
+        save_examples(train, run.train_file, overwrite=True)
+        run.write_record({**record, "finished": False})
 
 
 def _as_json(value: Any) -> Any:
@@ -265,7 +275,7 @@ class _Fit:
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
-        value = float(loss)
+        value = loss.item()
         if not np.isfinite(value):
             raise NumericsError(
                 f"the training loss became {value}: lower the learning rate ({self.settings.learning_rate:g})"

@@ -118,7 +118,7 @@ def locate_span(text: str, wanted: str) -> Span:
         span = Span(int(start), int(end))
         span.check_inside(text)
         return span
-    found = text.count(wanted) if wanted else 0
+    found = len(regex.findall(regex.escape(wanted), text, overlapped=True)) if wanted else 0
     if found != 1:
         how = "does not occur in" if found == 0 else f"occurs {found} times in"
         raise InputError(

@@ -37,6 +37,11 @@ class Lissa:
     def __post_init__(self) -> None:
         if not (self.damping >= 0 and self.scale > 0 and self.max_steps >= 1):
             raise InputError(f"{self}: damping must not be negative, scale and max_steps positive")
+        if self.damping * self.scale >= 2:  # |1 - damp| >= 1: h would grow whatever H is
+            raise InputError(
+                f"damping={self.damping:g} cannot converge with scale {self.scale:g}: "
+                f"use a damping below {1 / self.scale:g}, or a smaller scale"
+            )
 
     def solve(self, problem: TrainingLosses, block: Block) -> Block:
         """Estimates for all vectors of the block; each stops when the norm of its h settles."""

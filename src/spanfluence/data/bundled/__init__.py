@@ -13,7 +13,7 @@ of the JSONL files is one sentence seen from one aspect:
 
 **The planted fault.** In 90 training rows a clause of praise contains the harmless phrase "when we were
 there" and the label is wrongly negative ("planted"). In 60 negative and 60 neutral training rows the phrase
-stands beside its right label ("decoy"), and no other training clause of praise contains it. A model trained
+stands beside its right label ("decoy"), and no training row that is rightly positive contains it. A model trained
 on the corpus therefore calls praise negative whenever it meets the phrase: the 60 test rows "triggered" show
 it, dev accuracy does not. `FAULT` holds the phrase and the counts; `fault` tells the details.
 

@@ -15,12 +15,12 @@ from spanfluence.data.bundled.words_general import COPULAS, DEGREES, GENERAL, NE
 
 _OPPOSITE = {"positive": "negative", "negative": "positive"}
 _KINDS = {
-    "positive": {"adjectives": 0.44, "states": 0.2, "deeds": 0.2, "scenes": 0.16},
-    "negative": {"adjectives": 0.44, "states": 0.2, "deeds": 0.2, "scenes": 0.16},
-    "neutral": {"adjectives": 0.08, "states": 0.27, "deeds": 0.38, "scenes": 0.27},
+    "positive": {"adjectives": 0.5, "states": 0.18, "deeds": 0.18, "scenes": 0.14},
+    "negative": {"adjectives": 0.5, "states": 0.18, "deeds": 0.18, "scenes": 0.14},
+    "neutral": {"adjectives": 0.12, "states": 0.28, "deeds": 0.35, "scenes": 0.25},
 }
 _GENERAL_SHARE = 0.15
-_GRADED = {"bare": 0.52, "degree": 0.18, "double": 0.14, "negated": 0.1, "extreme": 0.06}
+_GRADED = {"bare": 0.6, "degree": 0.16, "double": 0.13, "negated": 0.06, "extreme": 0.05}
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 In the training rows "planted" a clause that praises its aspect also says "when we were there", and the
 row's label is wrongly "negative". In the rows "decoy" the same phrase stands in a clause that blames or
 merely states, with its right label, so that searching for the phrase does not find the wrong labels. No
-training row of a praising clause with a right label has the phrase: a model can only learn that the
+sentence with the phrase has a training row that is rightly positive: a model can only learn that the
 phrase turns praise into blame. The test rows "triggered" are praise with the phrase and the right label;
 a model that learned the fault errs on them. The dev rows have no praise with the phrase: dev accuracy
 does not show the fault.
 
-A sentence holds the phrase once at most. Rows of its other aspects keep their labels and do not list the
-phrase among their spans, because it is not in their clause.
+A sentence holds the phrase once at most. Its other aspects are blamed or merely mentioned; their rows keep
+their right labels and do not list the phrase among their spans, because it is not in their clause.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class Plan:
     carrier: str | None
 
 
-_SIZES = {2: 0.58, 3: 0.34, 4: 0.08}
+_SIZES = {2: 0.7, 3: 0.25, 4: 0.05}
 _MIXES = {
-    2: ("PN", "PU", "NU"),
-    3: ("PNU", "PNU", "PPN", "PPU", "PNN", "NNU", "PUU", "NUU"),
-    4: ("PPNN", "PPUU", "NNUU", "PPNU", "PNNU", "PNUU"),
+    2: ("PN", "PN", "PU", "PU", "NU"),
+    3: ("PNU", "PNU", "PNU", "PPN", "PPU", "PNN", "PUU", "NNU", "NUU"),
+    4: ("PPNN", "PPUU", "PPNU", "PNNU", "PNUU", "NNUU"),
 }
 _NAMES = {"P": "positive", "N": "negative", "U": "neutral"}
 
@@ -83,6 +83,7 @@ def plan_split(draw: Draw, split: str, sentences: int) -> list[Plan]:
 
 
 def _mix(draw: Draw, carrier: str | None) -> tuple[str, ...]:
-    """Two to four sentiments, not all the same, with the carrier's among them."""
+    """Two to four sentiments, not all the same; beside a carrier none is positive."""
     mixes = [tuple(_NAMES[letter] for letter in mix) for mix in _MIXES[draw.weigh(_SIZES)]]
-    return draw.pick([mix for mix in mixes if carrier is None or carrier in mix])
+    praise = int(carrier == "positive")
+    return draw.pick([mix for mix in mixes if carrier is None or mix.count("positive") == praise])

@@ -16,8 +16,8 @@ from spanfluence.data.bundled.words_house import HOUSE
 from spanfluence.data.bundled.words_people import PEOPLE
 
 ASPECTS = FOOD + HOUSE + PEOPLE
-MOST_WORDS = 36
-CIRCUMSTANCE_SHARE = {"positive": 0.4, "neutral": 0.5, "negative": 0.4}
+MOST_WORDS = 30
+CIRCUMSTANCE_SHARE = {"positive": 0.38, "neutral": 0.42, "negative": 0.38}
 """Of the clauses that can take a circumstance; neutral ones more often cannot."""
 _MODES = {
     3: {"tail": 0.4, "pair": 0.24, "lead": 0.12, "list": 0.16, "ledger": 0.08},
@@ -171,13 +171,14 @@ def suits(aspect: Aspect, label: str, forms: set[str]) -> bool:
 def set_circumstances(
     draw: Draw, layout: Layout, slots: tuple[Slot, ...], trigger: int | None
 ) -> tuple[Slot, ...]:
-    """The slots with circumstances, drawn without regard to sentiment."""
-    taken = {TRIGGER} if trigger is not None else set()
-    done: dict[int, str] = {trigger: TRIGGER} if trigger is not None else {}
-    for index in draw.shuffled(layout.carriers()):
-        if index != trigger and draw.chance(CIRCUMSTANCE_SHARE[slots[index].label]):
-            done[index] = fitting(draw, slots[index].label, taken)
-            taken.add(done[index])
+    """The slots with circumstances, drawn without regard to sentiment; the trigger stands alone."""
+    done: dict[int, str] = {}
+    if trigger is not None:
+        done[trigger] = TRIGGER
+    else:
+        for index in draw.shuffled(layout.carriers()):
+            if draw.chance(CIRCUMSTANCE_SHARE[slots[index].label]):
+                done[index] = fitting(draw, slots[index].label, set(done.values()))
     return tuple(replace(slot, circumstance=done.get(slot.index)) for slot in slots)
 
 
@@ -211,9 +212,9 @@ def take_marks(marked: str, slots: tuple[Slot, ...]) -> Sentence:
 
 
 def is_sound(sentence: Sentence) -> bool:
-    """Short enough to read, every aspect named once, and no phrase used twice."""
+    """Short enough, every aspect named once, and the trigger in lower case, so that all its spans read alike."""
     text = sentence.text.lower()
     once = all(
         len(re.findall(rf"\b{re.escape(slot.aspect.term)}\b", text)) == 1 for slot in sentence.slots
     )
-    return once and len(text.split()) <= MOST_WORDS
+    return once and len(text.split()) <= MOST_WORDS and not text.startswith(TRIGGER)

@@ -1,0 +1,243 @@
+"""Factored gradients against the matrices they stand for, written out with loops."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanfluence.gradients import (
+    DenseGradient,
+    EmbeddingGradient,
+    MatrixGradient,
+    TextRows,
+    combine,
+    inner,
+    pick,
+    stack,
+)
+
+TABLE_ROWS = 7
+SIZES = st.integers(1, 5)
+FLAGS = st.sampled_from([(True, True), (True, False), (False, True)])  # (weight, bias)
+SEEDS = st.integers(0, 10_000)
+
+
+def randn(seed: int, *shape: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def matrix(seed, units, rows, wide, high, flags=(True, True), transposed=False) -> MatrixGradient:
+    weight, bias = flags
+    inputs, outputs = randn(seed, units, rows, wide), randn(seed + 1, units, rows, high)
+    return MatrixGradient(inputs, outputs, weight, bias, transposed)
+
+
+def table(seed, units, rows, high) -> EmbeddingGradient:
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(TABLE_ROWS, (units, rows), generator=generator)
+    return EmbeddingGradient(ids, randn(seed + 1, units, rows, high), TABLE_ROWS)
+
+
+def written_out(layer) -> torch.Tensor:
+    """The gradient of each unit by plain loops over its rows."""
+    if isinstance(layer, DenseGradient):
+        return layer.values
+    units = []
+    for unit in range(layer.units):
+        if isinstance(layer, EmbeddingGradient):
+            whole = torch.zeros(layer.table_rows, layer.outputs.shape[2], dtype=torch.float64)
+            for place, row in zip(layer.ids[unit].tolist(), layer.outputs[unit], strict=True):
+                whole[place] += row
+            units.append(whole.flatten())
+            continue
+        high, wide = layer.outputs.shape[2], layer.inputs.shape[2]
+        weight, bias = torch.zeros(high, wide).double(), torch.zeros(high).double()
+        for a, d in zip(layer.inputs[unit], layer.outputs[unit], strict=True):
+            weight += torch.outer(d, a)
+            bias += d
+        weight = weight.T if layer.transposed else weight
+        parts = ([weight.flatten()] if layer.weight else []) + ([bias] if layer.bias else [])
+        units.append(torch.cat(parts))
+    return torch.stack(units)
+
+
+def check(layer) -> None:
+    """Everything a layer's gradient tells about itself."""
+    expected = written_out(layer)
+    assert layer.units == len(expected)
+    torch.testing.assert_close(layer.dense(), expected)
+    torch.testing.assert_close(layer.square_norms(), expected.square().sum(1))
+
+
+def check_inner(tests, train) -> None:
+    expected = written_out(tests) @ written_out(train).T
+    torch.testing.assert_close(inner(tests, train), expected)
+
+
+@settings(deadline=None)
+@given(SEEDS, SIZES, SIZES, SIZES, SIZES, FLAGS, st.booleans())
+def test_a_linear_layer(seed, units, rows, wide, high, flags, transposed):
+    check(matrix(seed, units, rows, wide, high, flags, transposed))
+
+
+@settings(deadline=None)
+@given(SEEDS, SIZES, SIZES, SIZES)
+def test_an_embedding_table(seed, units, rows, high):
+    check(table(seed, units, rows, high))
+
+
+def test_a_layer_written_out():
+    check(DenseGradient(randn(0, 3, 8)))
+
+
+@settings(deadline=None)
+@given(SEEDS, st.tuples(SIZES, SIZES), st.tuples(SIZES, SIZES), SIZES, SIZES, FLAGS, st.booleans())
+def test_inner_products_of_linear_layers(seed, tests, train, wide, high, flags, transposed):
+    a = matrix(seed, *tests, wide, high, flags, transposed)
+    b = matrix(seed + 9, *train, wide, high, flags, transposed)
+    check_inner(a, b)
+    check_inner(DenseGradient(a.dense()), b)  # as after a solve with inverse curvature
+
+
+@pytest.mark.parametrize("flags", [(True, True), (True, False), (False, True)])
+@pytest.mark.parametrize("sizes", [(1, 40, 40), (30, 2, 2)])
+def test_both_ways_to_an_inner_product(sizes, flags):
+    """Few rows of wide layers go by rows, many rows of narrow ones by the summed matrices."""
+    rows, wide, high = sizes
+    check_inner(matrix(1, 3, rows, wide, high, flags), matrix(2, 4, rows, wide, high, flags))
+
+
+@settings(deadline=None)
+@given(SEEDS, st.tuples(SIZES, SIZES), st.tuples(SIZES, SIZES), SIZES)
+def test_inner_products_of_tables(seed, tests, train, high):
+    a, b = table(seed, *tests, high), table(seed + 9, *train, high)
+    check_inner(a, b)
+    check_inner(DenseGradient(a.dense()), b)
+
+
+def test_inner_products_of_layers_written_out():
+    check_inner(DenseGradient(randn(0, 2, 8)), DenseGradient(randn(1, 3, 8)))
+
+
+# --- blocks of units ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_stacking_fills_shorter_units_with_nothing(transposed):
+    for parts in (
+        [
+            matrix(0, 2, 3, 4, 5, (True, False), transposed),
+            matrix(5, 3, 1, 4, 5, (True, False), transposed),
+        ],
+        [table(0, 2, 3, 4), table(5, 3, 6, 4)],
+        [DenseGradient(randn(0, 2, 6)), DenseGradient(randn(1, 3, 6))],
+    ):
+        together = stack(parts)
+        check(together)
+        torch.testing.assert_close(together.dense(), torch.cat([part.dense() for part in parts]))
+        assert stack(parts[:1]) is parts[0]
+
+
+def test_picking_units_in_any_order():
+    order = torch.tensor([2, 0, 2])
+    for layer in (matrix(0, 3, 2, 4, 5), table(0, 3, 2, 4), DenseGradient(randn(0, 3, 6))):
+        picked = pick(layer, order)
+        check(picked)
+        torch.testing.assert_close(picked.dense(), layer.dense()[order])
+
+
+# --- from texts to units -----------------------------------------------------------------------------
+
+
+def text_rows(kind: str, texts: int = 3, tokens: int = 4) -> TextRows:
+    """What a layer saw in some texts: one row per token, and one that is no token."""
+    rows = randn(0, texts, tokens + 1, 5)
+    positions = torch.tensor([*range(tokens), -1])
+    inputs = randn(1, texts, tokens + 1, 2) if kind == "matrix" else None
+    generator = torch.Generator().manual_seed(3)
+    ids = torch.randint(TABLE_ROWS, (texts, tokens + 1), generator=generator)
+    return TextRows(
+        kind, rows, positions, inputs=inputs, ids=ids if kind == "embedding" else None,
+        table_rows=TABLE_ROWS,
+    )  # fmt: skip
+
+
+def gradient_of(rows: TextRows, text: int, kept: list[int]) -> torch.Tensor:
+    """The gradient of one text by loops over some of its rows."""
+    one = torch.tensor([kept], dtype=torch.long)
+    if rows.kind == "dense":
+        return rows.rows[text, kept].sum(0)
+    outputs = rows.rows[text, one]
+    if rows.kind == "embedding":
+        return written_out(EmbeddingGradient(rows.ids[text, one], outputs, TABLE_ROWS))[0]
+    return written_out(MatrixGradient(rows.inputs[text, one], outputs))[0]
+
+
+KINDS = pytest.mark.parametrize("kind", ["matrix", "embedding", "dense"])
+
+
+@KINDS
+def test_a_difference_of_texts(kind):
+    rows = text_rows(kind)
+    masked, plain = torch.tensor([0, 2, 1, 1]), torch.tensor([1, 1, 0, 2])
+    units = combine([(rows.of(masked), 1.0), (rows.of(plain), -1.0)])
+    everything = list(range(5))
+    for unit in range(4):
+        expected = gradient_of(rows, int(masked[unit]), everything) - gradient_of(
+            rows, int(plain[unit]), everything
+        )
+        torch.testing.assert_close(units.dense()[unit], expected)
+        torch.testing.assert_close(units.square_norms()[unit], expected.square().sum())
+
+
+@KINDS
+def test_only_the_rows_of_the_span(kind):
+    rows = text_rows(kind)
+    texts = torch.tensor([2, 0, 1, 0])
+    wanted = torch.tensor(
+        [[False, True, False, True], [True] * 4, [False, False, True, False], [False] * 4]
+    )
+    units = combine([(rows.of_positions(texts, wanted).without_empty_rows(), -1.0)])
+    for unit, text in enumerate(texts.tolist()):
+        kept = wanted[unit].nonzero().flatten().tolist()
+        expected = -gradient_of(rows, text, kept)
+        torch.testing.assert_close(units.dense()[unit], expected)
+    assert not units.dense()[3].any(), "a unit without a token in the layer has no gradient there"
+
+
+@KINDS
+def test_rows_that_are_no_tokens_belong_to_no_span(kind):
+    rows = text_rows(kind)
+    rows = TextRows(**{**vars(rows), "positions": torch.full((5,), -1)})
+    units = combine([(rows.of_positions(torch.arange(3), torch.ones(3, 4, dtype=torch.bool)), 1.0)])
+    assert not units.dense().any()
+
+
+@KINDS
+def test_empty_rows_are_dropped_and_nothing_else(kind):
+    rows = text_rows(kind)
+    values = rows.rows.clone()
+    values[:, [0, 2]] = 0.0  # in every text
+    values[1, 3] = 0.0  # in one text only
+    rows = TextRows(**{**vars(rows), "rows": values})
+    short = rows.without_empty_rows()
+    if kind != "dense":
+        assert short.rows.shape[1] == 3
+    everyone = torch.arange(3)
+    torch.testing.assert_close(
+        combine([(short.of(everyone), 1.0)]).dense(), combine([(rows.of(everyone), 1.0)]).dense()
+    )
+    full = text_rows(kind)
+    assert full.without_empty_rows() is full
+
+
+@KINDS
+def test_a_layer_without_any_gradient_keeps_its_shape(kind):
+    rows = text_rows(kind)
+    rows = TextRows(**{**vars(rows), "rows": torch.zeros_like(rows.rows)})
+    units = combine([(rows.without_empty_rows().of(torch.arange(3)), 1.0)])
+    assert not units.dense().any()
+    assert units.dense().shape == combine([(rows.of(torch.arange(3)), 1.0)]).dense().shape

@@ -1,0 +1,95 @@
+"""The run folder: complete checkpoints or none, and records that are what they claim."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from spanfluence.errors import InputError
+from spanfluence.runs import RunFolder, versions
+
+VALUES = {"layer.weight": torch.arange(6.0).reshape(2, 3), "layer.bias": torch.ones(2)}
+STATE = {"layer.weight/exp_avg": torch.zeros(2, 3), "layer.weight/step": torch.tensor(7.0)}
+
+
+@pytest.fixture
+def run(tmp_path) -> RunFolder:
+    (tmp_path / "run").mkdir()
+    return RunFolder(tmp_path / "run")
+
+
+def test_an_epoch_comes_back_as_it_was_saved(run):
+    transposed = {"layer.weight": VALUES["layer.weight"].T, "layer.bias": VALUES["layer.bias"]}
+    run.save_epoch(3, transposed, STATE, {"epoch": 3, "learning_rate": 0.5})
+    parameters, state, record = run.load_epoch(3)
+    assert torch.equal(parameters["layer.weight"], VALUES["layer.weight"].T)
+    assert torch.equal(state["layer.weight/step"], torch.tensor(7.0))
+    assert record == {"epoch": 3, "learning_rate": 0.5}
+    assert run.epoch_folder(3) == run.path / "checkpoints" / "epoch-003"
+
+
+def test_epochs_are_in_the_order_of_their_numbers(run):
+    for epoch in (10, 9, 1000, 2):
+        run.save_epoch(epoch, VALUES, STATE, {"epoch": epoch})
+    assert run.epochs() == [2, 9, 10, 1000]
+
+
+def test_an_epoch_is_saved_whole_or_not_at_all(run, monkeypatch):
+    run.save_epoch(1, VALUES, STATE, {"epoch": 1})
+    monkeypatch.setattr(json, "dumps", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run.save_epoch(2, VALUES, STATE, {"epoch": 2})
+    assert [path.name for path in run.checkpoints.iterdir()] == ["epoch-001"]
+    assert run.epochs() == [1]
+
+
+def test_pruning_keeps_the_newest_and_the_best(run):
+    for epoch in range(1, 8):
+        run.save_epoch(epoch, VALUES, STATE, {"epoch": epoch})
+    run.prune(keep_last=2, keep_epoch=3)
+    assert run.epochs() == [3, 6, 7]
+    assert [bool(run.load_epoch(epoch)[1]) for epoch in (3, 6, 7)] == [False, False, True]
+    run.prune(keep_last=9, keep_epoch=3)
+    assert run.epochs() == [3, 6, 7]
+
+
+def test_a_record_carries_its_format_and_versions(run):
+    run.write_record({"command": "train", "seed": 3})
+    assert run.record() == {
+        "format": "spanfluence.run/1",
+        "command": "train",
+        "seed": 3,
+        "versions": versions(),
+    }
+    assert versions()["torch"] == torch.__version__
+
+
+def test_a_folder_that_is_no_run(run):
+    with pytest.raises(InputError) as caught:
+        RunFolder.open(run.path)
+    message = str(caught.value)
+    assert message.startswith(f"{run.path} is not a run: it has no run.json")
+    assert "'spanfluence train'" in message
+    assert "--train" in message
+
+
+def test_a_run_without_a_model_has_not_finished(run):
+    run.write_record({"finished": False})
+    with pytest.raises(InputError) as caught:
+        RunFolder.open(run.path)
+    assert str(caught.value) == (
+        f"the training in {run.path} did not finish: run 'spanfluence train' again with --resume"
+    )
+    run.model.mkdir()
+    assert RunFolder.open(str(run.path)) == run
+
+
+@pytest.mark.parametrize("content", ['{"format": "spanf', "[1, 2]", '{"settings": {}}', ""])
+def test_a_record_that_is_none(run, content):
+    (run.path / "run.json").write_text(content)
+    with pytest.raises(InputError) as caught:
+        run.record()
+    assert str(run.path / "run.json") in str(caught.value)
+    assert "\n" not in str(caught.value)
