@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -20,10 +20,13 @@ from safetensors.torch import load_file, save_file
 import spanfluence
 from spanfluence import METHODS, Example, Lissa, cli
 from spanfluence.cli import parse_size
-from spanfluence.data import load_examples, save_examples
+from spanfluence.data import save_examples
+from spanfluence.data.public import DATASETS, PublicDataset, PublicFile
+from spanfluence.demo import Demo
 from spanfluence.errors import InputError
 from spanfluence.progress import progress_bar
 from spanfluence.runs import RunFolder
+from spanfluence.session import open_explainer
 
 TRAIN = tiny.make_examples(14, seed=1)
 DEV = tiny.make_examples(6, seed=2)
@@ -522,6 +525,35 @@ def test_a_run_that_was_killed_or_spoilt(refused, run_folder, tmp_path):
     )
 
 
+# --- demo --------------------------------------------------------------------------------------------
+
+
+def test_the_demo_prints_both_answers_and_what_to_try_next(
+    spanfluence_, monkeypatch, run_folder, tmp_path
+):
+    """The command around the story; the story itself is told in test_demo."""
+    explainer = open_explainer(str(run_folder))
+    good, error = explainer.explain_all([DEV[0], DEV[1]], 3)
+    asked, opened = [], []
+
+    def story(out, *, show_progress):
+        asked.append((out, out.is_dir(), show_progress))
+        return Demo(out / "run", out / "report.html", 0.875, good, error, error, {})
+
+    monkeypatch.setattr("spanfluence.demo.run_demo", story)
+    monkeypatch.setattr("typer.launch", opened.append)
+    code, out, err = spanfluence_("demo", "--out", tmp_path / "new" / "demo")
+    assert (code, err) == (0, "")
+    assert asked == [(tmp_path / "new" / "demo", True, True)]
+    assert out.startswith("Dev accuracy 87.5%.")
+    assert "pinpoint: 0 of its 3 supporters are planted spans, 0 are decoys." in out
+    assert f"Report: {tmp_path / 'new' / 'demo' / 'report.html'}" in out
+    assert f"spanfluence explain {tmp_path / 'new' / 'demo' / 'run'} --context waiter" in out
+    assert opened == []
+    assert spanfluence_("demo", "--out", tmp_path, "--open")[0] == 0
+    assert opened == [str(tmp_path / "report.html")]
+
+
 # --- data fetch --------------------------------------------------------------------------------------
 
 
@@ -541,6 +573,18 @@ def test_fetching_wrong_files(refused, tmp_path):
     assert refused("data", "fetch", "imdb", "--to", tmp_path / "to") == (
         "no data set 'imdb' to fetch: choose mams or sentihood"
     )
+
+
+def test_fetching_from_a_folder(spanfluence_, monkeypatch, tmp_path):
+    content = b"<sentences/>"
+    file = PublicFile("raw/small.xml", len(content), hashlib.sha256(content).hexdigest())
+    monkeypatch.setitem(DATASETS, "small", PublicDataset("owner/name", "commit", (file,)))
+    (tmp_path / "small.xml").write_bytes(content)
+    target = tmp_path / "to" / "small.xml"
+    arguments = ("data", "fetch", "small", "--to", tmp_path / "to", "--from", tmp_path)
+    assert spanfluence_(*arguments) == (0, f"copied: {target}\n", "")
+    assert target.read_bytes() == content
+    assert spanfluence_(*arguments) == (0, f"already there: {target}\n", "")
 
 
 # --- the entry point itself --------------------------------------------------------------------------
@@ -626,11 +670,7 @@ def test_progress_is_drawn_on_a_terminal_only(monkeypatch):
     assert sys.stderr.getvalue() == ""
 
 
-def test_the_command_is_installed(run_folder):
-    """The console script, as a user runs it, on a pipe that is closed early."""
+def test_the_command_is_installed():
     command = Path(sys.executable).with_name("spanfluence")
-    process = subprocess.run(
-        [command, "--version"], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""}
-    )
+    process = subprocess.run([command, "--version"], capture_output=True, text=True)
     assert process.stdout == f"spanfluence {spanfluence.__version__}\n"
-    assert load_examples(run_folder / "train.jsonl") == TRAIN

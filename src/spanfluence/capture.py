@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from spanfluence.encoding import Encoded
 from spanfluence.errors import NumericsError
-from spanfluence.gradients import TextRows, combine
+from spanfluence.gradients import TextRows, combine, joined
 from spanfluence.model import Target, TextClassifier, text_losses
 from spanfluence.units import Example
 
@@ -208,10 +208,10 @@ class _Recorder:
         return self._text_rows(layer, pairs, tokens)
 
     def _text_rows(self, layer: Layer, pairs: list[tuple[_Call, Tensor]], tokens: int) -> TextRows:
-        outputs = torch.cat([g.reshape(self.texts, -1, g.shape[-1]) for _, g in pairs], 1)
+        outputs = joined([g.reshape(self.texts, -1, g.shape[-1]) for _, g in pairs])
         positions = torch.cat([_token_rows(call, g, tokens) for call, g in pairs])
         weight, bias = (_attributes(layer, name) for name in ("weight", "bias"))
-        inputs = torch.cat([self._inputs(layer, call) for call, _ in pairs], 1)
+        inputs = joined([self._inputs(layer, call) for call, _ in pairs])
         if layer.kind == "embedding":
             table: Any = layer.module
             if table.padding_idx is not None:  # torch never moves the padding row

@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    print("error: " + " ".join(message.split()), file=sys.stderr)
+    print("error: " + " ".join(message.splitlines()), file=sys.stderr)
     raise SystemExit(code)
 
 
@@ -324,7 +324,8 @@ def data_fetch(
 
     from spanfluence.data.fetch import fetch
 
-    for fetched in fetch(name, to, source=source, progress=Console(stderr=True)):
+    bars = Console(stderr=True) if sys.stderr.isatty() else None
+    for fetched in fetch(name, to, source=source, progress=bars):
         print(f"{fetched.outcome}: {fetched.path}")
 
 

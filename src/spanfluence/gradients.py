@@ -184,9 +184,15 @@ class TextRows:
     table_rows: int = 0
 
     def of(self, texts: Int[Tensor, " units"]) -> TextRows:
-        """The rows of one text per unit."""
-        return self._picked(
-            texts[:, None], torch.arange(self.rows.shape[1], device=texts.device)[None]
+        """The rows of one text per unit; neighbouring texts are taken as a view."""
+        first, last = int(texts[0]), int(texts[-1]) + 1
+        run = torch.arange(first, last, device=texts.device)
+        chosen = slice(first, last) if torch.equal(texts, run) else texts
+        return replace(
+            self,
+            rows=self.rows[chosen],
+            inputs=None if self.inputs is None else self.inputs[chosen],
+            ids=None if self.ids is None else self.ids[chosen],
         )
 
     def of_positions(
@@ -236,14 +242,19 @@ def _first_rows(
 def combine(parts: Sequence[tuple[TextRows, float]]) -> LayerGradient:
     """Gradients of units as a signed sum of their texts' gradients: a concatenation of rows."""
     first = parts[0][0]
-    rows = torch.cat([part.rows * sign for part, sign in parts], 1)
     if first.kind == "dense":
-        return DenseGradient(rows.sum(1))
+        return DenseGradient(torch.stack([part.rows.sum(1) * sign for part, sign in parts]).sum(0))
+    rows = joined([part.rows if sign > 0 else -part.rows for part, sign in parts])
     if first.kind == "embedding":
-        ids = torch.cat([part.ids for part, _ in parts if part.ids is not None], 1)
+        ids = joined([part.ids for part, _ in parts if part.ids is not None])
         return EmbeddingGradient(ids, rows, first.table_rows)
-    inputs = torch.cat([part.inputs for part, _ in parts if part.inputs is not None], 1)
+    inputs = joined([part.inputs for part, _ in parts if part.inputs is not None])
     return MatrixGradient(inputs, rows, first.weight, first.bias, first.transposed)
+
+
+def joined(parts: Sequence[Tensor]) -> Tensor:
+    """Rows of several tensors after each other; a single one is not copied."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts), 1)
 
 
 def stack(parts: Sequence[LayerGradient]) -> LayerGradient:

@@ -33,7 +33,7 @@ from spanfluence.units import Unit
 Block = dict[str, Tensor]  # parameter name -> (tests, *shape of the parameter)
 Solver = Callable[[Block], Block]  # P_i, applied to the test side
 
-BATCH_TOKENS = 2048  # tokens of one gradient batch
+BATCH_TOKENS = 4096  # tokens of one gradient batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class _UnitBatch:
         self.masked = self.texts if self.method.contrast == "masked" else _Texts(classifier)
         encoded = [side.encoded[row] for row in rows]
         positions = np.zeros((len(rows), max(len(e) for e in encoded)), dtype=bool)
-        whole, hidden = [], []
+        whole, covered = [], []
         for index, (row, text) in enumerate(zip(rows, encoded, strict=True)):
             label = int(side.label_ids[row])
             whole.append(self.texts.add(text, label))
@@ -100,7 +100,9 @@ class _UnitBatch:
                 own = classifier.encoder.span_positions(text, side.units[row])
                 positions[index, : len(own)] = own
                 if self.method.contrast == "masked" or side.weighted:
-                    hidden.append(self.masked.add(classifier.encoder.mask(text, own), label))
+                    covered.append((classifier.encoder.mask(text, own), label))
+        # Masked texts stand together behind the whole ones, so that both are views of the batch.
+        hidden = [self.masked.add(text, label) for text, label in covered]
         self.whole = torch.tensor(whole, device=self.device)
         self.hidden = torch.tensor(hidden, device=self.device)
         self.positions = torch.from_numpy(positions).to(self.device)

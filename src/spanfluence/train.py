@@ -106,9 +106,11 @@ def train_classifier(
         classifier.save(folder)
     run.write_record({**record, "history": history, "selected_epoch": best, "finished": True})
     _draw_curve(history, best, run.path / "curve.png")
-    return TextClassifier.load(
+    selected = TextClassifier.load(
         run.model, attribute=chosen.attribute, device=device, max_length=chosen.max_length
     )
+    selected.states = classifier.states  # the trunk was frozen: its states stay true
+    return selected
 
 
 def best_epoch(history: Sequence[Mapping[str, Any]]) -> int:
@@ -204,6 +206,7 @@ class _Fit:
             classifier.attributed.values(),
             lr=settings.learning_rate,
             weight_decay=settings.weight_decay,
+            fused=True,  # one pass over memory a step: on a CPU several times faster
         )
 
     def run_epochs(self, record: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -28,4 +28,9 @@ def fitting(draw: Draw, label: str, taken: set[str]) -> str:
     free = [phrase for phrase in SERIES if phrase not in taken]
     if taken <= set(SERIES):
         free += OCCASIONS
-    return draw.rarest(free, f"circumstance of {label}")
+    return draw.rarest(free, purpose_of(label))
+
+
+def purpose_of(label: str) -> str:
+    """The name under which draws for clauses of a label are counted."""
+    return f"circumstance of {label}"

@@ -20,7 +20,7 @@ _KINDS = {
     "neutral": {"adjectives": 0.12, "states": 0.28, "deeds": 0.35, "scenes": 0.25},
 }
 _GENERAL_SHARE = 0.15
-_GRADED = {"bare": 0.6, "degree": 0.16, "double": 0.13, "negated": 0.06, "extreme": 0.05}
+_GRADED = {"bare": 0.62, "degree": 0.16, "double": 0.13, "negated": 0.04, "extreme": 0.05}
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ class Part:
     def _clause(self, alone: bool) -> str:
         kind = self._draw.weigh(_KINDS[self.slot.label])
         if kind != "scenes":
-            return self._around(self.name, self._predicate(kind))
-        return self._around(self._staged(self._phrase("scenes", alone)), "")
+            return self._around(self.name, self._predicate(kind), alone)
+        return self._around(self._staged(self._phrase("scenes", alone)), "", alone)
 
     def _predicate(self, kind: str = "") -> str:
         """What is said of the noun, without it and without the circumstance."""
@@ -130,7 +130,8 @@ class Part:
         words = adjective_phrase(self._draw, aspect.family.tones, label, allow_full=True)
         if words.startswith("="):
             return self._mark(words[1:])
-        return inflect(f"{self._draw.pick(COPULAS)} {self._mark(words)}", aspect.plural)
+        copulas = COPULAS[:-1] if words.startswith("as ") else COPULAS
+        return inflect(f"{self._draw.pick(copulas)} {self._mark(words)}", aspect.plural)
 
     def _phrase(self, kind: str, alone: bool = False) -> str:
         """A phrase of the kind that suits the circumstance; sometimes one that suits any noun."""
@@ -154,13 +155,13 @@ class Part:
     def _after(self) -> str:
         return f" {self._circumstance()}" if self.slot.circumstance else ""
 
-    def _around(self, subject: str, predicate: str) -> str:
-        """The clause with its circumstance at the end, in front or (after a bare noun) inside."""
+    def _around(self, subject: str, predicate: str, alone: bool) -> str:
+        """The clause with its circumstance at the end, in front (of a main clause) or after the noun."""
         clause = f"{subject} {predicate}".rstrip()
         if self.slot.circumstance is None:
             return clause
-        place = self._draw.weigh({"after": 0.75, "before": 0.18, "inside": 0.07})
-        if place == "before":
+        place = self._draw.weigh({"after": 0.7, "before": 0.22, "inside": 0.08})
+        if place == "before" and alone:
             return f"{self._circumstance()} {clause}"
         if place == "inside" and predicate:
             return f"{subject}, {self._circumstance()}, {predicate}"

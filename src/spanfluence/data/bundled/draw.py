@@ -49,3 +49,7 @@ class Draw:
         item = self.pick([item for item in items if self._used[purpose, item] == fewest])
         self._used[purpose, item] += 1
         return item
+
+    def put_back(self, item: Hashable, purpose: str) -> None:
+        """Undo the count of a draw by `rarest` that was not used in the end."""
+        self._used[purpose, item] -= 1

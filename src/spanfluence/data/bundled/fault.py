@@ -64,7 +64,7 @@ class Plan:
     carrier: str | None
 
 
-_SIZES = {2: 0.7, 3: 0.25, 4: 0.05}
+_SIZES = {2: 0.72, 3: 0.23, 4: 0.05}
 _MIXES = {
     2: ("PN", "PN", "PU", "PU", "NU"),
     3: ("PNU", "PNU", "PNU", "PPN", "PPU", "PNN", "PUU", "NNU", "NUU"),

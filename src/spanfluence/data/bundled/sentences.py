@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from spanfluence.data.bundled import frames
-from spanfluence.data.bundled.circumstances import TRIGGER, fitting
+from spanfluence.data.bundled.circumstances import TRIGGER, fitting, purpose_of
 from spanfluence.data.bundled.clauses import Pair, Part, Slot
 from spanfluence.data.bundled.draw import Draw
 from spanfluence.data.bundled.lexicon import VENUES, Aspect
@@ -16,9 +16,9 @@ from spanfluence.data.bundled.words_house import HOUSE
 from spanfluence.data.bundled.words_people import PEOPLE
 
 ASPECTS = FOOD + HOUSE + PEOPLE
-MOST_WORDS = 30
-CIRCUMSTANCE_SHARE = {"positive": 0.38, "neutral": 0.42, "negative": 0.38}
-"""Of the clauses that can take a circumstance; neutral ones more often cannot."""
+MOST_WORDS = 27
+CIRCUMSTANCE_SHARE = {"positive": 0.36, "neutral": 0.54, "negative": 0.46}
+"""Of the clauses that can take a circumstance; set so that each label has as many of them in the end."""
 _MODES = {
     3: {"tail": 0.4, "pair": 0.24, "lead": 0.12, "list": 0.16, "ledger": 0.08},
     4: {"list": 0.5, "ledger": 0.2, "pair": 0.3},
@@ -57,19 +57,26 @@ def write_sentence(draw: Draw, labels: tuple[str, ...], carrier: str | None) -> 
     With a `carrier`, one clause of that label carries the trigger phrase.
     """
     while True:
-        order = draw.shuffled(labels)
-        layout = lay_out(draw, order)
-        if layout is None:
-            continue
-        carriers = [i for i in layout.carriers() if order[i] == carrier]
-        slots = cast(draw, layout, order)
-        if slots is None or (carrier and not carriers):
-            continue
-        trigger = draw.pick(carriers) if carrier else None
-        slots = set_circumstances(draw, layout, slots, trigger)
-        sentence = take_marks(render(draw, layout, slots), slots)
-        if is_sound(sentence):
+        sentence = _draft(draw, draw.shuffled(labels), carrier)
+        if sentence is not None and is_sound(sentence):
             return sentence
+        for slot in sentence.slots if sentence else ():
+            if slot.circumstance is not None:
+                draw.put_back(slot.circumstance, purpose_of(slot.label))
+
+
+def _draft(draw: Draw, labels: list[str], carrier: str | None) -> Sentence | None:
+    """A sentence with the labels in this order, or None where the drawn pattern does not suit them."""
+    layout = lay_out(draw, labels)
+    if layout is None:
+        return None
+    carriers = [i for i in layout.carriers() if labels[i] == carrier]
+    slots = cast(draw, layout, labels)
+    if slots is None or (carrier and not carriers):
+        return None
+    trigger = draw.pick(carriers) if carrier else None
+    slots = set_circumstances(draw, layout, slots, trigger)
+    return take_marks(render(draw, layout, slots), slots)
 
 
 def lay_out(draw: Draw, labels: list[str]) -> Layout | None:
@@ -195,7 +202,7 @@ def render(draw: Draw, layout: Layout, slots: tuple[Slot, ...]) -> str:
         text = text.replace("]", "],", 1)
     start = re.match(r"\[[oc]\d+:", text)
     at = start.end() if start else 0
-    return text[:at] + text[at].upper() + text[at + 1 :] + ("!" if draw.chance(0.04) else ".")
+    return text[:at] + text[at].upper() + text[at + 1 :] + ("!" if draw.chance(0.02) else ".")
 
 
 def take_marks(marked: str, slots: tuple[Slot, ...]) -> Sentence:

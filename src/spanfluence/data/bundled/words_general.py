@@ -26,9 +26,8 @@ GENERAL = {
     "neutral": tone(
         adjectives="""ordinary; average; standard; unremarkable; middling; conventional; typical; run-of-the-mill""",
         states="""neither good nor bad; much as expected; exactly as described; about average; no different from anywhere else; what
-        you would expect; neither here nor there; in line with the brochure; as in the photos; nothing out of the ordinary; all
-        right, no more and no less""",
-        deeds="""met the usual standard; did the job, no more and no less; left no impression either way; matched the description""",
+        you would expect; neither here nor there; in line with the brochure; as in the photos; nothing out of the ordinary; all right, nothing more""",
+        deeds="""met the usual standard; did the job; left no impression either way; matched the description""",
         scenes="""~we [have no strong feelings about] @; I [took note of] @; someone in our party [mentioned] @; our group [was evenly
         divided over] @; ~I [have no opinion on] @; ~we [have seen better and worse than] @""",
     ),
@@ -54,7 +53,7 @@ NEGATED = {
 }
 
 COPULAS = phrases(
-    "<was|were>; <was|were>; <was|were>; <was|were>; turned out to be; proved to be; struck us as"
+    "<was|were>; <was|were>; <was|were>; <was|were>; <was|were>; <was|were>; turned out to be; proved to be; struck us as"
 )
 
 OPENERS = phrases(
