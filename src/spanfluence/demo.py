@@ -98,15 +98,19 @@ def _model(
 
 
 def _good_case(classifier: TextClassifier, examples: Sequence[Example]) -> Example:
-    """The surest right answer that is not positive by default: a negative opinion, its span alone."""
-    predicted = classifier.predict(examples)
-    sure = [
-        (probabilities.max(), example)
-        for example, label, probabilities in zip(examples, *predicted, strict=True)
-        if label == example.label == "negative"
+    """Of the surest right answers far from the fault, the one that leans most on its opinion span."""
+    clean = [e for e in examples if FAULT.phrase not in e.text.lower()]
+    predicted = classifier.predict(clean)
+    right = [
+        (probabilities.max(), replace(example, spans=example.spans[:1]))
+        for example, label, probabilities in zip(clean, *predicted, strict=True)
+        if label == example.label != "neutral"
     ]
-    chosen = max(sure, key=lambda pair: pair[0])[1]
-    return replace(chosen, spans=chosen.spans[:1])
+    surest = sorted(right, key=lambda pair: -pair[0])[:20]
+    return max(
+        (example for _, example in surest),
+        key=lambda example: classifier.importance(example, example.spans)[0],
+    )
 
 
 def _error_case(classifier: TextClassifier, examples: Sequence[Example]) -> Example:

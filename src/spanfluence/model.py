@@ -116,7 +116,7 @@ class TextClassifier:
         with torch.no_grad():
             whole = self.model(**probe).logits
             try:
-                short = self.tail_logits(probe, self.trunk and self.trunk.states(probe))
+                short = self.tail_logits(probe, self.trunk.states(probe) if self.trunk else None)
             except (RuntimeError, TypeError):  # a model whose head reads more than one position
                 return False
         return bool(torch.allclose(whole, short, rtol=1e-4, atol=1e-5))

@@ -95,7 +95,7 @@ def _attend(
             if row.dtype == torch.bool
             else scores + row
         )
-    context = dropout(scores.softmax(-1)) @ value
+    context: Tensor = dropout(scores.softmax(-1)) @ value
     return context.transpose(1, 2).reshape(texts, 1, -1)
 
 

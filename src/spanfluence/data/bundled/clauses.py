@@ -35,8 +35,8 @@ class Slot:
 
 def with_article(noun_phrase: str) -> str:
     """The noun phrase after "a" or "an"; opinion marks at its start are looked through."""
-    first = re.sub(r"^\[o\d+:", "", noun_phrase)[0]
-    return f"{'an' if first in 'aeiou' else 'a'} {noun_phrase}"
+    heard_as_vowel = r"(\[o\d+:)?(?!use)([aeiou]|hon|hour)"  # an honest bill, a useless lift
+    return f"{'an' if re.match(heard_as_vowel, noun_phrase) else 'a'} {noun_phrase}"
 
 
 def inflect(text: str, plural: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from spanfluence.data.bundled import frames
@@ -30,7 +31,7 @@ class Layout:
     """A pattern and, for each of its letters, the slots it stands for (two for a `Pair`)."""
 
     pattern: str
-    letters: dict[str, tuple[int, ...]]
+    letters: Mapping[str, tuple[int, ...]]
 
     def carriers(self) -> list[int]:
         """The slots whose clause can take a circumstance."""
