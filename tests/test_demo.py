@@ -22,12 +22,16 @@ from spanfluence.units import Unit
 
 
 class Fixed:
-    """A classifier that says what it is told, by text."""
+    """A classifier that says, and needs its spans, as it is told, by text."""
 
     labels = ("negative", "neutral", "positive")
 
-    def __init__(self, answers: dict[str, tuple[float, float, float]]) -> None:
-        self.answers = answers
+    def __init__(
+        self,
+        answers: dict[str, tuple[float, float, float]],
+        needs: dict[str, float] | None = None,
+    ) -> None:
+        self.answers, self.needs = answers, needs or {}
 
     def label_id(self, label: str) -> int:
         return self.labels.index(label)
@@ -35,6 +39,9 @@ class Fixed:
     def predict(self, examples) -> Predictions:
         rows = np.array([self.answers[example.text] for example in examples])
         return Predictions([self.labels[i] for i in rows.argmax(1)], rows)
+
+    def importance(self, example, spans) -> np.ndarray:
+        return np.array([self.needs[example.text]] * len(spans))
 
 
 def explanation_of(*units: Unit) -> Explanation:
@@ -72,21 +79,26 @@ def test_the_error_is_the_surest_one_and_its_span_is_the_phrase():
         story._error_case(right, examples)
 
 
-def test_the_good_answer_is_the_surest_negative_one():
+def test_the_good_answer_is_right_and_leans_on_its_span():
+    texts = ("cold soup", "sad soup", "nice soup", "odd soup", "so so soup", f"ok {FAULT.phrase}")
+    labels = ("negative", "negative", "positive", "positive", "neutral", "negative")
     examples = [
-        Example("cold soup", "negative", spans=[(0, 4), (5, 9)]),
-        Example("sad soup", "negative", spans=[(0, 3)]),
-        Example("nice soup", "positive", spans=[(0, 4)]),
-        Example("odd soup", "neutral", spans=[(0, 3)]),
+        Example(text, label, spans=[(0, 2), (3, 5)])
+        for text, label in zip(texts, labels, strict=True)
     ]
-    answers = {
-        "cold soup": (0.9, 0.1, 0.0),
-        "sad soup": (0.8, 0.2, 0.0),
-        "nice soup": (0.01, 0.0, 0.99),
-        "odd soup": (1.0, 0.0, 0.0),  # surest of all, but wrong
-    }
-    chosen = story._good_case(Fixed(answers), examples)
-    assert chosen == replace(examples[0], spans=(Span(0, 4),))
+    sure = {"negative": (0.9, 0.1, 0.0), "neutral": (0.0, 1.0, 0.0), "positive": (0.1, 0.0, 0.9)}
+    answers = {text: sure[label] for text, label in zip(texts, labels, strict=True)}
+    answers["odd soup"] = sure["negative"]  # wrong
+    needs = dict(zip(texts, (0.5, 2.0, 1.0, 9.0, 9.0, 9.0), strict=True))
+    chosen = story._good_case(Fixed(answers, needs), examples)
+    assert chosen == replace(examples[1], spans=(Span(0, 2),))
+
+
+def test_the_good_answer_is_among_the_twenty_surest():
+    examples = [Example(f"soup {number}", "positive", spans=[(0, 4)]) for number in range(30)]
+    answers = {e.text: (0.2 - n / 1000, 0.0, 0.8 + n / 1000) for n, e in enumerate(examples)}
+    needs = {e.text: -float(n) for n, e in enumerate(examples)}
+    assert story._good_case(Fixed(answers, needs), examples) == examples[10]
 
 
 def test_a_folder_trained_on_another_corpus_is_refused(tmp_path):

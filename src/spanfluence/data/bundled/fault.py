@@ -65,10 +65,10 @@ class Plan:
 
 
 _SIZES = {2: 0.72, 3: 0.23, 4: 0.05}
-_MIXES = {
-    2: ("PN", "PN", "PU", "PU", "NU"),
-    3: ("PNU", "PNU", "PNU", "PPN", "PPU", "PNN", "PUU", "NNU", "NUU"),
-    4: ("PPNN", "PPUU", "PPNU", "PNNU", "PNUU", "NNUU"),
+_MIXES = {  # more praise than the rest, since the planted rows take some of it away
+    2: ("PN", "PN", "PN", "PU", "PU", "PU", "NU"),
+    3: ("PPN", "PPN", "PPU", "PPU", "PNU", "PNU", "PNN", "PUU", "NNU", "NUU"),
+    4: ("PPNN", "PPUU", "PPNU", "PPNU", "PNNU", "PNUU", "NNUU"),
 }
 _NAMES = {"P": "positive", "N": "negative", "U": "neutral"}
 

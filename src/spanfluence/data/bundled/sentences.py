@@ -86,7 +86,7 @@ def lay_out(draw: Draw, labels: list[str]) -> Layout | None:
         pattern = draw.rarest(frames.pair_patterns(*labels), "pattern")
         return Layout(pattern, {"a": (0,), "b": (1,)})
     mode = draw.weigh(_MODES[len(labels)])
-    letters = dict(zip("abcd", ((i,) for i in range(len(labels))), strict=False))
+    letters: dict[str, tuple[int, ...]] = {"abcd"[i]: (i,) for i in range(len(labels))}
     if mode == "list":
         return Layout(draw.rarest(frames.LISTS[len(labels)], "pattern"), letters)
     if mode == "ledger":
@@ -106,7 +106,7 @@ def _as_ledger(draw: Draw, labels: list[str]) -> Layout | None:
         range(len(labels)), key=lambda i: ("positive", "negative", "neutral").index(labels[i])
     )
     ledgers = frames.LEDGERS.get(tuple(labels[i] for i in order))
-    letters = dict(zip("abcd", ((i,) for i in order), strict=False))
+    letters: dict[str, tuple[int, ...]] = {"abcd"[at]: (i,) for at, i in enumerate(order)}
     return Layout(draw.rarest(ledgers, "pattern"), letters) if ledgers else None
 
 
