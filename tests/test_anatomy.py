@@ -12,6 +12,7 @@ from torch import nn
 from spanfluence import TextClassifier
 from spanfluence.anatomy import Anatomy, Trunk, dissect, first_attributed_block, select_parameters
 from spanfluence.errors import InputError
+from spanfluence.loading import load_parts
 from spanfluence.units import Example
 
 CHOICES = ("last-1", "last-2", "last-9", "head", "all")
@@ -96,6 +97,35 @@ def test_the_tail_really_starts_from_the_states(tiny_folder):
         again = classifier.model(**inputs).logits
     assert not torch.allclose(one, other, atol=1e-3)
     np.testing.assert_allclose(again, one, rtol=1e-4, atol=1e-5)
+
+
+class Reader(nn.Module):
+    """A pooler that reads the text in its own way."""
+
+    def __init__(self, read) -> None:
+        super().__init__()
+        self.read = read
+        self.dense = nn.Linear(16, 16)
+
+    def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(self.dense(self.read(hidden_states)))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [lambda x: x.mean(1), lambda x: x[:, 1], lambda x: x[:, :2].flatten(1)[:, 16:] * 1.0],
+    ids=["mean", "second token", "slice"],
+)
+def test_a_head_that_reads_more_than_the_first_token(tiny_folder, read):
+    """The last block must then run at every position: logits and gradients are the whole model's."""
+    model, tokenizer = load_parts(tiny_folder("bert"))
+    model.bert.pooler = Reader(read)
+    classifier = TextClassifier(model, tokenizer)
+    batch = classifier.encoder.encode(tiny.make_examples(4, seed=3))
+    inputs = classifier.encoder.collate(batch, classifier.device)
+    with torch.no_grad():
+        whole = classifier.model(**inputs).logits
+    np.testing.assert_allclose(classifier.logits(batch), whole.numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_a_failing_forward_leaves_the_model_whole(tiny_folder):

@@ -12,7 +12,7 @@ import tiny
 import torch
 
 from spanfluence import DeltaFaithful, Example, Explainer, Lissa, ModelPoint, Span, TextClassifier
-from spanfluence.errors import InputError, ModelError
+from spanfluence.errors import InputError, ModelError, NumericsError
 from spanfluence.explanation import Explanation
 from spanfluence.units import Unit
 
@@ -355,6 +355,15 @@ def test_spans_that_the_model_does_not_reach_are_refused(model):
         Explainer(model, TRAIN).explain(long)
     with pytest.raises(InputError, match="of example 'long' lies beyond the 64 tokens"):
         Explainer(model, [*TRAIN, long]).scores([TEST])
+
+
+def test_a_loss_that_is_not_finite_names_its_text(model):
+    broken = {name: p.detach() * float("nan") for name, p in model.attributed.items()}
+    explainer = Explainer(model, TRAIN, "faithful", points=[ModelPoint("broken", 1.0, broken)])
+    with pytest.raises(NumericsError) as caught:
+        explainer.scores([TEST])
+    assert "example 't1' ('The soup was cold, but the wine list was')" in str(caught.value)
+    assert "has a loss that is not finite" in str(caught.value)
 
 
 # --- plain data --------------------------------------------------------------------------------------

@@ -151,6 +151,21 @@ def test_a_hub_that_does_not_answer_is_asked_once(monkeypatch, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_hub_model_in_the_cache_needs_no_network(tiny_folder, tmp_path, monkeypatch):
+    stored = tmp_path / "models--somebody--tiny"
+    shutil.copytree(tiny_folder("bert"), stored / "snapshots" / "0123abcd")
+    (stored / "refs").mkdir()
+    (stored / "refs" / "main").write_text("0123abcd")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert resolve_folder("somebody/tiny") == "somebody/tiny"
+    found = TextClassifier.load("somebody/tiny")
+    examples = tiny.make_examples(2, seed=0)
+    assert found.predict(examples).probabilities.tolist() == (
+        TextClassifier.load(tiny_folder("bert")).predict(examples).probabilities.tolist()
+    )
+
+
 def test_labels_of_a_configuration(tiny_folder, folder):
     assert trained_labels(tiny_folder("bert")) == ("negative", "neutral", "positive")
     config = json.loads((folder / "config.json").read_text())

@@ -20,7 +20,7 @@ from spanfluence.runs import RunFolder
 from spanfluence.train import train_classifier
 from spanfluence.units import Example
 
-SETTINGS: dict[str, Any] = {"learning_rate": 3e-4, "batch_size": 16, "epochs": 7}
+SETTINGS: dict[str, Any] = {"learning_rate": 3e-4, "batch_size": 32, "epochs": 7}
 
 
 @dataclass(frozen=True)
