@@ -296,7 +296,7 @@ def test_damping_reaches_the_curvature(model, monkeypatch):
         ({"colour": "red"}, "a method has no column 'colour'"),
         (
             {"damping": 1.0},
-            "damping=1 has no meaning without curvature: pass curvature='lissa'",
+            "damping=1.0 has no meaning without curvature: pass curvature='ggn'",
         ),
         (
             {"curvature": Lissa(), "damping": 1.0},

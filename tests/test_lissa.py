@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from spanfluence import Lissa, TextClassifier
+from spanfluence.capture import Capture
 from spanfluence.curvature.lissa import hessian_products
-from spanfluence.curvature.problem import ClassifierLosses, lissa_solver
+from spanfluence.curvature.problem import LissaOperator, TrainingProblem
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.loading import load_parts
 from spanfluence.points import ModelPoint
@@ -245,11 +246,11 @@ class Functional(Logistic):
 
 
 def test_products_of_a_classifier(tiny_folder):
-    """`ClassifierLosses` gives the losses that a plain forward gives, at the point asked for."""
+    """`TrainingProblem` gives the losses that a plain forward gives, at the point asked for."""
     model, tokenizer = load_parts(tiny_folder("bert"))
     classifier = TextClassifier(model.double(), tokenizer, attribute="head")
     train = tiny.make_examples(4, seed=1)
-    problem = ClassifierLosses(classifier, train)
+    problem = TrainingProblem(classifier, train, Capture(classifier))
     values = {name: p.detach() * 0.5 for name, p in classifier.attributed.items()}
     point = ModelPoint("half", 1.0, values)
     vectors = {name: randn(120, 2, *p.shape) for name, p in classifier.attributed.items()}
@@ -277,7 +278,7 @@ def test_a_solve_of_a_classifier_is_its_damped_hessian_inverted(tiny_folder):
     """One training instance, head only: the whole Hessian fits, so the fixed point can be checked."""
     model, tokenizer = load_parts(tiny_folder("bert"))
     classifier = TextClassifier(model.double(), tokenizer, attribute="classifier.*")
-    problem = ClassifierLosses(classifier, tiny.make_examples(1, seed=2))
+    problem = TrainingProblem(classifier, tiny.make_examples(1, seed=2), Capture(classifier))
     values = {name: p.detach().clone() for name, p in classifier.attributed.items()}
     size = sum(value.numel() for value in values.values())
     basis = torch.eye(size, dtype=torch.float64).split([v.numel() for v in values.values()], 1)
@@ -288,7 +289,7 @@ def test_a_solve_of_a_classifier_is_its_damped_hessian_inverted(tiny_folder):
     torch.testing.assert_close(hessian, hessian.T)
     vectors = {name: randn(130, 3, *value.shape) for name, value in values.items()}
     operator = Lissa(damping=0.5, scale=0.1, max_steps=500, tolerance=0.0)
-    solved = lissa_solver(operator, problem, point)(vectors)
+    [solved] = LissaOperator(operator, problem, point).solve([flat(vectors)])
     torch.testing.assert_close(
-        flat(solved), closed_form(hessian, 0.5, flat(vectors)), rtol=1e-8, atol=1e-10
+        solved, closed_form(hessian, 0.5, flat(vectors)), rtol=1e-8, atol=1e-10
     )

@@ -7,7 +7,7 @@ inner product choose the cheaper way: from the rows, or from the summed matrices
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -67,6 +67,36 @@ class MatrixGradient:
         """Weight gradient flattened as the parameter is stored, then the bias gradient."""
         return self._dense
 
+    def as_matrix(self, values: Float[Tensor, "tests size"]) -> Float[Tensor, "tests out in"]:
+        """Flattened gradients of this layer as matrices (out, in), the bias as a last column."""
+        high, wide = self.outputs.shape[-1], self.inputs.shape[-1]
+        weight = values[:, : high * wide]
+        shaped = weight.view(-1, wide, high).mT if self.transposed else weight.view(-1, high, wide)
+        return torch.cat([shaped, values[:, high * wide :, None]], 2) if self.bias else shaped
+
+    def as_vector(self, matrices: Float[Tensor, "tests out in"]) -> Float[Tensor, "tests size"]:
+        """The inverse of `as_matrix`."""
+        wide = self.inputs.shape[-1]
+        weight = matrices[..., :wide]
+        flat = (weight.mT if self.transposed else weight).flatten(1)
+        return torch.cat([flat, matrices[..., wide]], 1) if self.bias else flat
+
+    def columns(self, chunk_bytes: int) -> Iterator[tuple[int, Float[Tensor, "units some"]]]:
+        """`dense()` in pieces of whole columns: (first column, values)."""
+        first = 0
+        if self.weight:
+            left, right = self.outputs, self.inputs
+            if self.transposed:
+                left, right = right, left
+            width = right.shape[2]
+            step = max(1, chunk_bytes // (self.units * width * left.element_size()))
+            for start in range(0, left.shape[2], step):
+                some = left[:, :, start : start + step].transpose(1, 2)
+                yield start * width, torch.bmm(some, right).flatten(1)
+            first = left.shape[2] * width
+        if self.bias:
+            yield first, self.outputs.sum(1)
+
     def square_norms(self) -> Float[Tensor, " units"]:
         """From the Gram matrices of the rows: sum_rs (a_r.a_s + 1)(d_r.d_s)."""
         outputs = torch.bmm(self.outputs, self.outputs.transpose(1, 2))
@@ -106,6 +136,8 @@ class EmbeddingGradient:
 
 LayerGradient = DenseGradient | MatrixGradient | EmbeddingGradient
 
+CHUNK_BYTES = 1 << 28  # of a matrix that is written out piece by piece
+
 
 def inner(tests: LayerGradient, train: LayerGradient) -> Float[Tensor, "tests units"]:
     """Inner product of every test unit's gradient with every training unit's, for one layer."""
@@ -117,7 +149,37 @@ def inner(tests: LayerGradient, train: LayerGradient) -> Float[Tensor, "tests un
         if isinstance(tests, EmbeddingGradient):
             return _inner_of_tables(tests, train)
         return _inner_with_table(tests.dense(), train)
+    if isinstance(train, MatrixGradient):
+        return _inner_with_rows(tests.dense(), train)
     return tests.dense() @ train.dense().T
+
+
+def gram(layer: LayerGradient) -> Float[Tensor, "units units"]:
+    """Inner products of all pairs of units of one layer."""
+    if not isinstance(layer, MatrixGradient) or _rows_are_cheaper(layer, layer):
+        return inner(layer, layer)
+    total = layer.outputs.new_zeros(layer.units, layer.units)
+    step = max(1, -(-layer.units // 4))
+    for _, values in layer.columns(CHUNK_BYTES):
+        for first in range(0, layer.units, step):  # below the diagonal only: the rest is its mirror
+            last = min(first + step, layer.units)
+            total[first:last, :last].addmm_(values[first:last], values[:last].T)
+    return torch.tril(total) + torch.tril(total, -1).T
+
+
+def weighted_sum(
+    layer: LayerGradient, weights: Float[Tensor, "tests units"]
+) -> Float[Tensor, "tests size"]:
+    """sum_u weights_tu g_u, written out."""
+    if isinstance(layer, MatrixGradient):
+        return torch.cat([weights @ values for _, values in layer.columns(CHUNK_BYTES)], 1)
+    if isinstance(layer, EmbeddingGradient):
+        result = weights.new_zeros(weights.shape[0], layer.table_rows, layer.outputs.shape[-1])
+        for unit in range(layer.units):
+            rows = weights[:, unit, None, None] * layer.outputs[unit]
+            result.index_add_(1, layer.ids[unit], rows)
+        return result.flatten(1)
+    return weights @ layer.values
 
 
 def _rows_are_cheaper(tests: MatrixGradient, train: MatrixGradient) -> bool:
@@ -140,6 +202,16 @@ def _inner_by_rows(tests: MatrixGradient, train: MatrixGradient) -> Float[Tensor
         products = products * (inputs + 1.0 if tests.bias else inputs)
     shape = (tests.units, tests.inputs.shape[1], train.units, train.inputs.shape[1])
     return products.view(shape).sum((1, 3))
+
+
+def _inner_with_rows(
+    tests: Float[Tensor, "tests size"], train: MatrixGradient
+) -> Float[Tensor, "tests units"]:
+    """Written-out tests against rows, piece by piece: the whole of the training side never exists."""
+    result = tests.new_zeros(tests.shape[0], train.units)
+    for first, values in train.columns(CHUNK_BYTES):
+        result.addmm_(tests[:, first : first + values.shape[1]], values.T)
+    return result
 
 
 def _inner_of_tables(
@@ -183,11 +255,43 @@ class TextRows:
     transposed: bool = False
     table_rows: int = 0
 
-    def of(self, texts: Int[Tensor, " units"]) -> TextRows:
-        """The rows of one text per unit; neighbouring texts are taken as a view."""
-        first, last = int(texts[0]), int(texts[-1]) + 1
-        run = torch.arange(first, last, device=texts.device)
-        chosen = slice(first, last) if torch.equal(texts, run) else texts
+    def units(
+        self,
+        terms: Int[Tensor, "units terms"],
+        factors: Float[Tensor, "units terms"] | None = None,
+        wanted: Bool[Tensor, "units tokens"] | None = None,
+    ) -> LayerGradient:
+        """Gradients of units, each a signed sum of the gradients of its texts: their rows side by side.
+
+        `wanted` keeps, per unit, only the rows at some token positions.
+        """
+        count, texts = terms.shape
+        if wanted is not None:
+            repeated = wanted.repeat_interleave(texts, 0)
+            chosen = self._at(terms.flatten(), repeated).without_empty_rows()
+        else:
+            chosen = self._compact._of(terms.flatten())
+        rows = chosen.rows
+        if factors is not None:
+            rows = rows * factors.flatten()[:, None, None].to(rows.dtype)
+        if self.kind == "dense":
+            return DenseGradient(rows.reshape(count, -1, rows.shape[-1]).sum(1))
+        rows = rows.reshape(count, -1, rows.shape[-1])
+        if chosen.ids is not None:
+            return EmbeddingGradient(chosen.ids.reshape(count, -1), rows, self.table_rows)
+        assert chosen.inputs is not None
+        inputs = chosen.inputs.reshape(count, -1, chosen.inputs.shape[-1])
+        return MatrixGradient(inputs, rows, self.weight, self.bias, self.transposed)
+
+    @cached_property
+    def _compact(self) -> TextRows:
+        return self.without_empty_rows()
+
+    def _of(self, texts: Int[Tensor, " texts"]) -> TextRows:
+        """Some texts in a given order; neighbouring ones are taken as a view."""
+        first = int(texts[0])
+        run = torch.arange(first, first + len(texts), device=texts.device)
+        chosen = slice(first, first + len(texts)) if torch.equal(texts, run) else texts
         return replace(
             self,
             rows=self.rows[chosen],
@@ -195,12 +299,11 @@ class TextRows:
             ids=None if self.ids is None else self.ids[chosen],
         )
 
-    def of_positions(
-        self, texts: Int[Tensor, " units"], wanted: Bool[Tensor, "units tokens"]
-    ) -> TextRows:
-        """Per unit, only its text's rows at the wanted token positions; other rows are left out."""
-        is_token = self.positions >= 0
-        order, kept = _first_rows(wanted[:, self.positions.clamp_min(0)] & is_token)
+    def _at(self, texts: Int[Tensor, " texts"], wanted: Bool[Tensor, "texts tokens"]) -> TextRows:
+        """Per text, only the rows at the wanted token positions; rows that are no tokens are left out."""
+        tokens = self.positions.clamp(0, wanted.shape[1] - 1)
+        is_token = (self.positions >= 0) & (self.positions < wanted.shape[1])
+        order, kept = _first_rows(wanted[:, tokens] & is_token)
         picked = self._picked(texts[:, None], order)
         return replace(picked, rows=picked.rows * kept[..., None])
 
@@ -212,19 +315,21 @@ class TextRows:
         """
         if self.kind == "dense" or self.rows.shape[1] == 1:
             return self
+        if (self.rows[..., :8] != 0).any(-1).all():  # a glance settles most layers
+            return self
         order, _ = _first_rows((self.rows != 0).any(-1))
         if order.shape[1] == self.rows.shape[1]:
             return self
         texts = torch.arange(self.rows.shape[0], device=order.device)[:, None]
         return self._picked(texts, order)
 
-    def _picked(self, texts: Int[Tensor, "units _"], order: Int[Tensor, "_ kept"]) -> TextRows:
+    def _picked(self, texts: Int[Tensor, "texts _"], order: Int[Tensor, "_ kept"]) -> TextRows:
         return replace(
             self,
             rows=self.rows[texts, order],
             positions=torch.full(
                 (order.shape[1],), -1, device=order.device
-            ),  # rows now differ by unit
+            ),  # rows now differ by text
             inputs=None if self.inputs is None else self.inputs[texts, order],
             ids=None if self.ids is None else self.ids[texts, order],
         )
@@ -237,19 +342,6 @@ def _first_rows(
     most = max(int(wanted.sum(1).max()), 1)
     order = torch.argsort(wanted.to(torch.int8), dim=1, descending=True, stable=True)[:, :most]
     return order, wanted.gather(1, order)
-
-
-def combine(parts: Sequence[tuple[TextRows, float]]) -> LayerGradient:
-    """Gradients of units as a signed sum of their texts' gradients: a concatenation of rows."""
-    first = parts[0][0]
-    if first.kind == "dense":
-        return DenseGradient(torch.stack([part.rows.sum(1) * sign for part, sign in parts]).sum(0))
-    rows = joined([part.rows if sign > 0 else -part.rows for part, sign in parts])
-    if first.kind == "embedding":
-        ids = joined([part.ids for part, _ in parts if part.ids is not None])
-        return EmbeddingGradient(ids, rows, first.table_rows)
-    inputs = joined([part.inputs for part, _ in parts if part.inputs is not None])
-    return MatrixGradient(inputs, rows, first.weight, first.bias, first.transposed)
 
 
 def joined(parts: Sequence[Tensor]) -> Tensor:

@@ -8,9 +8,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from spanfluence.curvature import Block, TrainingLosses
+from spanfluence.curvature import TrainingLosses
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.rng import numpy_generator
+
+Named = dict[str, Tensor]  # parameter name -> (tests, *shape of the parameter)
 
 WINDOW = 20  # steps whose mean norm is compared with that of the steps before
 
@@ -43,7 +45,7 @@ class Lissa:
                 f"use a damping below {1 / self.scale:g}, or a smaller scale"
             )
 
-    def solve(self, problem: TrainingLosses, block: Block) -> Block:
+    def solve(self, problem: TrainingLosses, block: Named) -> Named:
         """Estimates for all vectors of the block; each stops when the norm of its h settles."""
         damp = self.damping * self.scale
         order = numpy_generator(self.seed, "lissa").integers(len(problem), size=self.max_steps)
@@ -77,7 +79,7 @@ class Lissa:
             )
 
 
-def hessian_products(problem: TrainingLosses, index: int, block: Block) -> Block:
+def hessian_products(problem: TrainingLosses, index: int, block: Named) -> Named:
     """H_k v for every v of the block: one forward and backward, then one batched backward through it."""
     names = list(block)
     leaves = [problem.parameters[name] for name in names]
@@ -101,7 +103,7 @@ def hessian_products(problem: TrainingLosses, index: int, block: Block) -> Block
     }
 
 
-def _norms(block: Block) -> Float[Tensor, " tests"]:
+def _norms(block: Named) -> Float[Tensor, " tests"]:
     return (
         torch.stack([vector.flatten(1).square().sum(1) for vector in block.values()]).sum(0).sqrt()
     )
