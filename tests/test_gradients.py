@@ -12,12 +12,13 @@ from spanfluence.gradients import (
     EmbeddingGradient,
     MatrixGradient,
     TextRows,
+    better_written_out,
     gram,
     inner,
-    pick,
     stack,
     weighted_sum,
 )
+from spanfluence.gradients import written_out as written_out_block
 
 TABLE_ROWS = 7
 SIZES = st.integers(1, 5)
@@ -75,7 +76,7 @@ def check(layer) -> None:
     weights = randn(5, 2, layer.units)
     torch.testing.assert_close(weighted_sum(layer, weights), weights @ expected)
     if isinstance(layer, MatrixGradient):
-        pieces = list(layer.columns(chunk_bytes=1))
+        pieces = [(first, values.clone()) for first, values in layer.columns(chunk_bytes=1)]
         assert [first for first, _ in pieces] == running_widths(pieces)
         torch.testing.assert_close(torch.cat([values for _, values in pieces], 1), expected)
         if layer.weight:
@@ -156,12 +157,33 @@ def test_stacking_fills_shorter_units_with_nothing(transposed):
         assert stack(parts[:1]) is parts[0]
 
 
-def test_picking_units_in_any_order():
-    order = torch.tensor([2, 0, 2])
-    for layer in (matrix(0, 3, 2, 4, 5), table(0, 3, 2, 4), DenseGradient(randn(0, 3, 6))):
-        picked = pick(layer, order)
-        check(picked)
-        torch.testing.assert_close(picked.dense(), layer.dense()[order])
+def test_a_block_written_out():
+    """A unit per column in memory, whatever the parts were."""
+    for parts in (
+        [matrix(0, 2, 3, 4, 5), matrix(7, 1, 1, 4, 5)],
+        [table(0, 2, 3, 4), table(7, 1, 1, 4)],
+        [DenseGradient(randn(0, 2, 6)), DenseGradient(randn(7, 1, 6))],
+    ):
+        block = written_out_block(parts)
+        torch.testing.assert_close(block.dense(), torch.cat([written_out(part) for part in parts]))
+        assert block.transposed_dense.is_contiguous()
+
+
+def test_many_tests_of_many_rows_are_better_written_out():
+    assert not better_written_out([matrix(0, 1, 9, 40, 50)])
+    assert better_written_out([matrix(0, 100, 9, 40, 50)] * 2)
+    assert not better_written_out([matrix(0, 10, 1, 40, 50)])
+    assert better_written_out([DenseGradient(randn(0, 2, 6))])
+
+
+def test_rows_that_only_fill_up_are_not_counted():
+    layer = matrix(0, 3, 4, 5, 6)
+    layer.outputs[0, 1:] = 0.0
+    layer.outputs[2] = 0.0
+    assert layer.row_count == 5
+    assert layer.rows[2].tolist() == [0, 1, 1, 1, 1]
+    check_inner(layer, matrix(3, 2, 1, 5, 6))
+    check_inner(matrix(3, 2, 1, 5, 6), layer)
 
 
 # --- from texts to units -----------------------------------------------------------------------------

@@ -81,7 +81,7 @@ class Explainer:
             self.name = f"{method} with {changed}"
         self.train_units: list[Unit] = _units(self.train, self.method.units[1])
         self._label_ids = classifier.label_ids([unit.example for unit in self.train_units], "given")
-        self._shared = _Shared() if sharing is None else sharing._shared
+        self._shared: _Shared = _Shared() if sharing is None else sharing._shared
         self.points: list[ModelPoint] = self._make_points(points)
         self._curvature = self._make_curvature(curvature, damping)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -17,7 +18,14 @@ from spanfluence.batches import BATCH_TOKENS, Side, UnitBatch, UnitBatches, Unit
 from spanfluence.capture import Capture
 from spanfluence.curvature import Operator
 from spanfluence.errors import InputError
-from spanfluence.gradients import DenseGradient, LayerGradient, inner, pick, stack
+from spanfluence.gradients import (
+    DenseGradient,
+    LayerGradient,
+    better_written_out,
+    inner,
+    stack,
+    written_out,
+)
 from spanfluence.methods import Method
 from spanfluence.model import TextClassifier
 from spanfluence.points import ModelPoint
@@ -36,10 +44,15 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class _TestSide:
-    """P_i s(u') of a block of tests at one point, and its norms per layer."""
+    """P_i s(u') of a block of tests at one point, in the order of its batches; `places` undoes it."""
 
     layers: list[LayerGradient]
-    square_norms: Float[Tensor, "layers tests"]
+    places: Int[np.ndarray, " tests"]
+
+    @cached_property
+    def square_norms(self) -> Float[Tensor, "layers tests"]:
+        """Per layer."""
+        return torch.stack([layer.square_norms() for layer in self.layers])
 
 
 class Influence:
@@ -113,13 +126,16 @@ class Influence:
             for batch in UnitBatches(self.classifier, [side], batch_tokens):
                 pieces.append(batch.gradients(self.capture, [0])[0].layers)
                 order.extend(batch.rows(0).tolist())
-        back = torch.from_numpy(np.argsort(np.array(order))).to(self.classifier.device)
-        layers = [pick(stack(parts), back) for parts in zip(*pieces, strict=True)]
+        layers = [
+            written_out(parts)
+            if operator is not None or better_written_out(parts)
+            else stack(parts)
+            for parts in zip(*pieces, strict=True)
+        ]
         if operator is not None:
             solved = operator.solve([layer.dense() for layer in layers])
             layers = [DenseGradient(values) for values in solved]
-        norms = torch.stack([layer.square_norms() for layer in layers])
-        return _TestSide(layers, norms)
+        return _TestSide(layers, np.argsort(np.array(order)))
 
     def _batch_scores(
         self, jobs: Sequence[Job], prepared: Sequence[Sequence[_TestSide]], batch: UnitBatch
@@ -151,24 +167,26 @@ def bytes_per_test(classifier: TextClassifier, points: int) -> int:
 
 def _scores(method: Method, tests: _TestSide, train: UnitGradients) -> Float[Tensor, "tests units"]:
     products = torch.stack([inner(a, b) for a, b in zip(tests.layers, train.layers, strict=True)])
-    scores = scaled(products.double(), tests.square_norms, train, method.scale)
-    return weighted(scores, train.importance, method.weight)
+    products = products.double()
+    scores = (
+        products.sum(0)
+        if method.scale == "none"
+        else cosines(products, tests.square_norms, train.square_norms(), method.scale)
+    )
+    return weighted(scores[tests.places], train.importance, method.weight)
 
 
-def scaled(
+def cosines(
     products: Float[Tensor, "layers tests units"],
     test_norms: Float[Tensor, "layers tests"],
-    train: UnitGradients,
+    train_norms: Float[Tensor, "layers units"],
     scale: str,
 ) -> Float[Tensor, "tests units"]:
-    """Inner products summed over layers, as they are or as cosines.
+    """From inner products and squared norms per layer: the "cosine" of the whole gradients, or
+    "layer-cosine", the mean of the layers' own cosines.
 
-    "layer-cosine" is the mean of the layers' own cosines over those layers that have a gradient on both
-    sides; a unit without any gradient scores 0.
+    The mean is over those layers that have a gradient on both sides; a unit without any scores 0.
     """
-    if scale == "none":
-        return products.sum(0)
-    train_norms = train.square_norms()
     if scale == "cosine":
         products = products.sum(0, keepdim=True)
         test_norms, train_norms = test_norms.sum(0, keepdim=True), train_norms.sum(0, keepdim=True)

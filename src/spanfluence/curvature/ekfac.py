@@ -104,4 +104,5 @@ def _with_ones(layer: MatrixGradient) -> Tensor:
 def _eigenvectors(rows: Float[Tensor, "units rows width"]) -> Float[Tensor, "width width"]:
     flat = rows.flatten(0, 1)
     covariance = (flat.T @ flat).double() / len(flat)
-    return torch.linalg.eigh(covariance).eigenvectors.to(rows.dtype)
+    vectors: Tensor = torch.linalg.eigh(covariance).eigenvectors
+    return vectors.to(rows.dtype)
