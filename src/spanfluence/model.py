@@ -152,12 +152,19 @@ class TextClassifier:
         """States that enter the tail, from the store where known; None for a model without trunk."""
         if self.trunk is None:
             return None
-        known = self.states.gather(batch)
-        if known is None:
-            known = self.trunk.states(inputs)
+        found = self.states.gather(batch)
+        if found is None:
+            states = self.trunk.states(inputs)
             if keep:
-                self.states.keep(batch, known)
-        return known
+                self.states.keep(batch, states)
+            return states
+        states, missing = found[0].to(self.device), found[1]
+        if missing:
+            fresh = self.trunk.states({name: values[missing] for name, values in inputs.items()})
+            states[missing] = fresh
+            if keep:
+                self.states.keep([batch[number] for number in missing], fresh)
+        return states
 
     def tail_logits(
         self, inputs: Mapping[str, Tensor], states: Float[Tensor, "texts tokens hidden"] | None
