@@ -158,7 +158,7 @@ class _Recorder:
     def __enter__(self) -> _Recorder:
         for layer in self.layers:
             if layer.kind == "whole":
-                self._stack.enter_context(_requiring_gradient(layer))
+                self._stack.enter_context(requiring_gradients(owned(layer)))
                 continue
             if layer.kind == "embedding":
                 handle = layer.module.register_forward_pre_hook(self._expand)
@@ -192,7 +192,7 @@ class _Recorder:
         """Gradient at each call's output, one entry per text; shared calls and whole layers text by text."""
         shared = [call.output for call in self.calls if call.shared]
         own = [call.output for call in self.calls if not call.shared]
-        whole = [p for layer in self.layers if layer.kind == "whole" for p in _owned(layer)]
+        whole = [p for layer in self.layers if layer.kind == "whole" for p in owned(layer)]
         found = _per_example(losses, [*shared, *whole], retain=retain or bool(own))
         self._whole = {id(p): g for p, g in zip(whole, found[len(shared) :], strict=True)}
         text_by_text = iter(found[: len(shared)])
@@ -202,7 +202,7 @@ class _Recorder:
     def rows(self, layer: Layer, gradients: list[Tensor], tokens: int) -> TextRows:
         """What one layer saw, over all its calls."""
         if layer.kind == "whole":
-            own = [self._whole[id(p)].flatten(1) for p in _owned(layer)]
+            own = [self._whole[id(p)].flatten(1) for p in owned(layer)]
             return _as_single_row(torch.cat(own, 1))
         pairs = [
             (call, gradient)
@@ -210,8 +210,8 @@ class _Recorder:
             if call.layer == layer.name
         ]
         if not pairs:  # a module that this model never runs
-            size = sum(parameter.numel() for parameter in _owned(layer))
-            return _as_single_row(_owned(layer)[0].new_zeros(self.texts, size))
+            size = sum(parameter.numel() for parameter in owned(layer))
+            return _as_single_row(owned(layer)[0].new_zeros(self.texts, size))
         return self._text_rows(layer, pairs, tokens)
 
     def _text_rows(self, layer: Layer, pairs: list[tuple[_Call, Tensor]], tokens: int) -> TextRows:
@@ -226,7 +226,7 @@ class _Recorder:
             size = table.num_embeddings
             return TextRows("embedding", outputs, positions, ids=inputs, table_rows=size)
         if layer.kind == "norm":
-            terms = [outputs * _normalised(layer.module, inputs)] if weight else []
+            terms = [outputs * normalised(layer.module, inputs)] if weight else []
             return TextRows("dense", torch.cat([*terms, outputs] if bias else terms, -1), positions)
         return TextRows(
             "matrix",
@@ -258,7 +258,7 @@ def _token_rows(call: _Call, gradient: Tensor, tokens: int) -> Int[Tensor, " row
     return torch.full((rows,), -1, device=gradient.device)
 
 
-def _normalised(module: Any, inputs: Tensor) -> Tensor:
+def normalised(module: Any, inputs: Tensor) -> Tensor:
     """What a norm multiplies by its weight."""
     if isinstance(module, nn.LayerNorm):
         return nn.functional.layer_norm(inputs, module.normalized_shape, eps=module.eps)
@@ -296,18 +296,20 @@ def _attributes(layer: Layer, short: str) -> bool:
     return any(name.rpartition(".")[2] == short for name in layer.parameters)
 
 
-def _owned(layer: Layer) -> list[nn.Parameter]:
+def owned(layer: Layer) -> list[nn.Parameter]:
+    """A layer's attributed parameters, weight before bias."""
     return [getattr(layer.module, name.rpartition(".")[2]) for name in layer.parameters]
 
 
 @contextmanager
-def _requiring_gradient(layer: Layer) -> Iterator[None]:
-    for parameter in _owned(layer):
+def requiring_gradients(parameters: Sequence[nn.Parameter]) -> Iterator[None]:
+    """Let parameters require gradients for a while."""
+    for parameter in parameters:
         parameter.requires_grad_(True)
     try:
         yield
     finally:
-        for parameter in _owned(layer):
+        for parameter in parameters:
             parameter.requires_grad_(False)
 
 

@@ -275,10 +275,14 @@ def text_losses(
     logits: Float[Tensor, "texts classes"], label_ids: Int[Tensor, " texts"], target: Target
 ) -> Float[Tensor, " texts"]:
     """L per text: cross-entropy, or minus the label's logit."""
+    own = logits.gather(1, label_ids[:, None]).squeeze(1)
     if target == "logit":
-        return -logits.gather(1, label_ids[:, None]).squeeze(1)
-    if target == "loss":
-        return nn.functional.cross_entropy(logits, label_ids, reduction="none")
+        return -own
+    if (
+        target == "loss"
+    ):  # written out: torch's own cannot be differentiated forwards, then backwards
+        most = logits.detach().amax(1)
+        return (logits - most[:, None]).exp().sum(1).log() + most - own
     raise InputError(f"target={target!r} is not known: use 'loss' or 'logit'")
 
 

@@ -45,7 +45,7 @@ class StateStore:
 
     def _write(self, key: bytes, rows: Float[Tensor, "tokens hidden"]) -> None:
         if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="spanfluence-states-", buffering=0)
+            self._file = tempfile.TemporaryFile(prefix="spanfluence-", buffering=0)  # noqa: SIM115
             free = shutil.disk_usage(tempfile.gettempdir()).free
             self.budget_bytes = min(self.budget_bytes, free // 4)
         content = rows.contiguous().view(torch.uint8).numpy().tobytes()

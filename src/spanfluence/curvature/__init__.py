@@ -11,7 +11,6 @@ matrices and eigenbases are computed once per point and used for every block.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal, Protocol
 
 from torch import Tensor
@@ -33,20 +32,6 @@ class Operator(Protocol):
 
     def solve(self, block: Block) -> Block:
         """Applied to every vector of the block."""
-
-
-class TrainingLosses(Protocol):
-    """A training set as LiSSA sees it."""
-
-    @property
-    def parameters(self) -> Mapping[str, Tensor]:
-        """The attributed parameters, as leaves that require a gradient."""
-
-    def __len__(self) -> int:
-        """Number of training instances."""
-
-    def loss(self, index: int) -> Tensor:
-        """Cross-entropy of one training instance, differentiable twice in `parameters`."""
 
 
 def check_damping(damping: Damping) -> None:

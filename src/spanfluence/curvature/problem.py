@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from spanfluence.capture import Capture
+from spanfluence.capture import Capture, owned, requiring_gradients
 from spanfluence.curvature import Block, Operator
 from spanfluence.curvature.cg import Cg
 from spanfluence.curvature.ekfac import Ekfac
 from spanfluence.curvature.ggn import Ggn
-from spanfluence.curvature.lissa import Lissa
+from spanfluence.curvature.hessian import can_run, hessian_products, hessian_rows
+from spanfluence.curvature.lissa import Lissa, Written
 from spanfluence.curvature.rows import CurvatureRows
 from spanfluence.encoding import length_batches
 from spanfluence.errors import InputError
@@ -48,26 +48,26 @@ class TrainingProblem:
     def __len__(self) -> int:
         return len(self._encoded)
 
-    def loss(self, index: int) -> Tensor:
-        """Cross-entropy of one training instance."""
+    def losses(self, index: int, copies: int) -> Float[Tensor, " copies"]:
+        """Cross-entropy of one training instance, as often as asked for."""
         batch = [self._encoded[index]]
         inputs = self.classifier.encoder.collate(batch, self.classifier.device)
         states = self.classifier.trunk_states(batch, inputs, keep=True)
+        if states is not None:
+            states = states.expand(copies, -1, -1)
+        inputs = {name: values.expand(copies, -1) for name, values in inputs.items()}
         logits = self.classifier.tail_logits(inputs, states)
-        return text_losses(logits, self._labels[index : index + 1], "loss").sum()
+        return text_losses(logits, self._labels[index].expand(copies), "loss")
 
-    @contextmanager
-    def differentiable(self, point: ModelPoint) -> Iterator[None]:
-        """The classifier at a point, with parameters that require gradients."""
-        leaves = list(self.classifier.attributed.values())
-        with self.classifier.at(point.parameters):
-            for leaf in leaves:
-                leaf.requires_grad_(True)
-            try:
-                yield
-            finally:
-                for leaf in leaves:
-                    leaf.requires_grad_(False)
+    def products(self, index: int, block: Block) -> Sequence[Written]:
+        """H_k h of one instance at the present parameters for every h of the block, per layer."""
+        layers = self.capture.layers
+        if can_run(layers):
+            return hessian_rows(layers, lambda: self.losses(index, len(block[0])), block)
+        leaves = [p for layer in layers for p in owned(layer)]
+        with requiring_gradients(leaves):
+            loss = self.losses(index, 1).sum()
+            return hessian_products(loss, [owned(layer) for layer in layers], block)
 
     def rows(self, point: ModelPoint, sample: int, seed: int) -> CurvatureRows:
         """Gauss-Newton rows of a seeded sample of training instances at a point."""
@@ -107,7 +107,7 @@ def operator_at(curvature: Curvature, problem: TrainingProblem, point: ModelPoin
 
 
 class LissaOperator:
-    """LiSSA at one model point, between flattened layers and named parameters."""
+    """LiSSA at one model point."""
 
     def __init__(self, settings: Lissa, problem: TrainingProblem, point: ModelPoint) -> None:
         self.settings, self.problem, self.point = settings, problem, point
@@ -115,16 +115,8 @@ class LissaOperator:
 
     def solve(self, block: Block) -> Block:
         """Estimates for all vectors of the block."""
-        names = self.problem.capture.parameter_names
-        shapes = {name: p.shape for name, p in self.problem.parameters.items()}
-        parts: dict[str, Tensor] = {}
-        for values, own in zip(block, names, strict=True):
-            columns = values.split([shapes[name].numel() for name in own], 1)
-            for name, column in zip(own, columns, strict=True):
-                parts[name] = column.reshape(-1, *shapes[name])
-        with self.problem.differentiable(self.point):
-            solved = self.settings.solve(self.problem, parts)
-        return [torch.cat([solved[name].flatten(1) for name in own], 1) for own in names]
+        with self.problem.classifier.at(self.point.parameters):
+            return self.settings.solve(self.problem, block)
 
 
 def curvature_named(
