@@ -211,6 +211,12 @@ class TextClassifier:
         ).tolist()
         return np.array(masked, dtype=np.float32) - np.float32(plain)
 
+    def visible_spans(self, example: Example, spans: Sequence[Span]) -> list[Span]:
+        """Those spans that touch a token the model reads; a long text is cut."""
+        (encoded,) = self.encoder.encode([example])
+        visible = encoded.starts < encoded.ends
+        return [span for span in spans if (encoded.touching([span]) & visible).any()]
+
     def losses(
         self, units: Sequence[Unit], label_ids: Int[np.ndarray, " units"], target: Target
     ) -> Float[np.ndarray, " units"]:
