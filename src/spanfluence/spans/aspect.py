@@ -22,7 +22,45 @@ Chosen on the TOWE training sets (experiments/spans.md)."""
 
 # Words that say nothing of the aspect when they stand at the edge of a span.
 _HOLLOW = frozenset(
-    ["the", "a", "an", "and", "but", "or", "yet", "plus", "also", "then", "is", "was", "are", "were", "be", "been", "am", "it", "this", "that", "these", "those", "there", "i", "we", "you", "he", "she", "they", "my", "our", "your", "his", "her", "their", "which", "who"]
+    [
+        "the",
+        "a",
+        "an",
+        "and",
+        "but",
+        "or",
+        "yet",
+        "plus",
+        "also",
+        "then",
+        "is",
+        "was",
+        "are",
+        "were",
+        "be",
+        "been",
+        "am",
+        "it",
+        "this",
+        "that",
+        "these",
+        "those",
+        "there",
+        "i",
+        "we",
+        "you",
+        "he",
+        "she",
+        "they",
+        "my",
+        "our",
+        "your",
+        "his",
+        "her",
+        "their",
+        "which",
+        "who",
+    ]
 )
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from spanfluence.units import Example, Span, character_edges
 
@@ -81,7 +81,13 @@ class Segmenter(Finder):
 class Importance(Protocol):
     """What a finder may ask of a classifier: imp of spans, and which spans it can see."""
 
-    def importance(self, example: Example, spans: Sequence[Span]) -> Sequence[float]:
+    def importance(
+        self,
+        example: Example,
+        spans: Sequence[Span],
+        *,
+        label: Literal["predicted", "given"] = "predicted",
+    ) -> Any:
         """imp per span."""
         ...
 

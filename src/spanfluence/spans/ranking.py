@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from spanfluence.errors import InputError
 from spanfluence.spans.found import Importance
@@ -28,7 +29,7 @@ def rank_spans(
     top: int = 5,
     temperature: float = 1.0,
     overlapping: bool = False,
-    label: str = "predicted",
+    label: Literal["predicted", "given"] = "predicted",
 ) -> list[Ranked]:
     """The `top` spans of highest imp, with p = softmax(imp / temperature) over them.
 
@@ -42,7 +43,7 @@ def rank_spans(
     visible = classifier.visible_spans(example, list(dict.fromkeys(spans)))
     if not visible:
         return []
-    values = classifier.importance(example, visible, label=label)  # type: ignore[call-arg]
+    values = classifier.importance(example, visible, label=label)
     found = dict(zip(visible, (float(value) for value in values), strict=True))
     kept: list[Span] = []
     for span in sorted(found, key=lambda s: (-found[s], s.end - s.start, s)):
