@@ -111,8 +111,17 @@ def _parsed(options: Sequence[str]) -> dict[str, Any]:
         name, sign, value = option.partition("=")
         if not sign or not name:
             raise InputError(f"--option {option!r} is not NAME=VALUE, e.g. most=2")
-        found[name] = int(value) if value.lstrip("-").isdecimal() else value
+        found[name] = _number(value)
     return found
+
+
+def _number(value: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value
 
 
 def _classifier(source: str, device: str) -> Any:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+from spanfluence.data.reading import parse_json, read_text
+from spanfluence.errors import InputError
 from spanfluence.spans.found import Finder, Found, Terms, clean_spans
 from spanfluence.spans.qa import Answer, Question, QuestionAnswerer
 from spanfluence.spans.sentences import sentence_ranges
@@ -34,6 +37,10 @@ class Reader(Finder):
     Where no question is answered, or only with the entire text, the paper's heuristic takes over: from
     the term to the nearest sentence boundary on both sides (`way` "heuristic"). An aspect that is not
     in the text has no such place, and the example stays without a span.
+
+    `least_score` is the reader's own bar for "no answer": a voted answer that scores less (0 to 1: how
+    sure and how agreed the questions are) counts as none. Without it the bar is what the folder's
+    run.json names (experiments/train_reader.py chooses it on held-out rows), else 0.
     """
 
     name = "reader"
@@ -46,6 +53,7 @@ class Reader(Finder):
         templates: Sequence[str] = TEMPLATES,
         device: str = "cpu",
         language: str = "en",
+        least_score: float | None = None,
     ) -> None:
         self.source = "given" if isinstance(reader, QuestionAnswerer) else str(reader)
         self.reader = (
@@ -54,11 +62,19 @@ class Reader(Finder):
             else QuestionAnswerer.load(reader, device=device)
         )
         self.templates, self.language = tuple(templates), language
+        self.least_score = _own_bar(self.source) if least_score is None else least_score
+        if not 0 <= self.least_score <= 1:
+            raise InputError(f"least_score={self.least_score} must lie between 0 and 1")
 
     @property
     def settings(self) -> dict[str, object]:
         """The model and the number of questions beside the name."""
-        return {"finder": self.name, "reader": self.source, "questions": len(self.templates)}
+        return {
+            "finder": self.name,
+            "reader": self.source,
+            "questions": len(self.templates),
+            "least_score": self.least_score,
+        }
 
     def find(
         self,
@@ -75,8 +91,12 @@ class Reader(Finder):
         answers = dict(zip(distinct, self.reader.answer(distinct), strict=True))
         found = []
         for example, group, term in zip(examples, asked, placed, strict=True):
-            span = self._voted(example.text, [answers[question] for question in group])
-            found.append([span] if span else self._heuristic(example.text, term))
+            voted = self._voted(example.text, [answers[question] for question in group])
+            sure = voted is not None and voted.score >= self.least_score
+            behind = None if sure else sentence_around(example.text, term, self.language)
+            if behind is not None:
+                voted = Found(behind, 0.0, self.name, "heuristic")
+            found.append([voted] if voted else [])
             advance(1)
         return found
 
@@ -98,17 +118,27 @@ class Reader(Finder):
         spans = clean_spans(text, [winner])
         return Found(spans[0], votes[winner] / len(answers), self.name, "reader") if spans else None
 
-    def _heuristic(self, text: str, term: Span | None) -> list[Found]:
-        """From the term to the sentence boundaries around it."""
-        if term is None:
-            return []
-        around = [
-            (start, end)
-            for start, end in sentence_ranges(text, self.language)
-            if start < term.end and term.start < end
-        ]
-        spans = clean_spans(text, [(around[0][0], around[-1][1])])
-        return [Found(span, 0.0, self.name, "heuristic") for span in spans]
+
+def sentence_around(text: str, term: Span | None, language: str = "en") -> Span | None:
+    """The paper's heuristic: from the term to the nearest sentence boundary on both sides."""
+    if term is None:
+        return None
+    around = [
+        (start, end)
+        for start, end in sentence_ranges(text, language)
+        if start < term.end and term.start < end
+    ]
+    return next(iter(clean_spans(text, [(around[0][0], around[-1][1])])), None)
+
+
+def _own_bar(source: str) -> float:
+    """The bar that a folder made by experiments/train_reader.py carries."""
+    record = Path(source).expanduser() / "run.json"
+    if not record.is_file():
+        return 0.0
+    found: Any = parse_json(read_text(record), record)
+    bar = found.get("least_score", 0.0) if isinstance(found, dict) else 0.0
+    return float(bar) if isinstance(bar, int | float) else 0.0
 
 
 def is_entire(text: str, start: int, end: int) -> bool:

@@ -1,0 +1,543 @@
+"""Train a small reader (reading-comprehension model) on human spans, for `spanfluence spans --reader`.
+
+    python experiments/train_reader.py --out reader            # about 20 minutes on two idle cores
+    python experiments/train_reader.py --out reader --resume   # after an interruption
+
+From MiniLM-L6, on half of the SQuAD 2.0 dev set (articles held out) and the TOWE training sets, whose
+targets are asked about with the paper's eleven templates. No sentence of a TOWE test set, and none of
+MAMS, is trained on. The folder is a plain Hugging Face question-answering model with run.json beside it.
+
+Several opinion spans of one target. A reader answers with one stretch of text, and it is measured by the
+token F1 against all gold opinion words. So the answer to learn is the stretch from one gold span to
+another (or itself) that has the highest such F1: for "fresh , tasty" all of it, for words far apart the
+span that alone scores best; of equals the one nearest to the target.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from opinion_spans import DATA, TRAINS, Opinion, compare, normalised, test_texts, towe
+from safetensors.torch import load_file, save_file
+
+from spanfluence.encoding import length_batches
+from spanfluence.files import replace_folder_atomic, write_text_atomic
+from spanfluence.loading import quiet_transformers, resolve_folder
+from spanfluence.rng import numpy_generator
+from spanfluence.runs import versions
+from spanfluence.spans.qa import Question, QuestionAnswerer
+from spanfluence.spans.reader import TEMPLATES, Reader, sentence_around
+from spanfluence.units import Span
+
+HELD_ARTICLES = 3  # of 16 SQuAD articles
+HELD_TOWE = 0.1  # of the TOWE sentences
+RECALL = 0.88  # that the whole annotation should have on held-out TOWE rows
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every choice of the training, as it stands in run.json."""
+
+    base: str = "minilm"
+    seed: int = 0
+    squad_shares: tuple[float, ...] = (1.0, 0.5, 0.25, 0.25)  # one epoch each; TOWE is whole in all
+    learning_rate: float = 1e-4
+    weight_decay: float = 0.01
+    warmup: float = 0.1
+    batch_tokens: int = 2048
+    max_length: int = 256
+    stride: int = 64
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A question with its answer; `answer` is None where the text has none."""
+
+    question: str
+    text: str
+    answer: Span | None
+
+
+# Data ------------------------------------------------------------------------------------------------
+
+
+def squad(data: Path, settings: Settings) -> tuple[list[Row], list[tuple[Row, list[str]]]]:
+    """(training rows, held-out rows with all accepted answers), divided by article."""
+    path = data / "squad2_half_dev" / "dev-v2.0.json"
+    articles = json.loads(path.read_text(encoding="utf-8"))["data"]
+    order = numpy_generator(settings.seed, "articles").permutation(len(articles)).tolist()
+    held = set(order[:HELD_ARTICLES])
+    train: list[Row] = []
+    test: list[tuple[Row, list[str]]] = []
+    for number, article in enumerate(articles):
+        for paragraph in article["paragraphs"]:
+            for item in paragraph["qas"]:
+                row, accepted = _squad_row(item, paragraph["context"])
+                if number in held:
+                    test.append((row, accepted))
+                else:
+                    train.append(row)
+    return train[: settings.limit], test[: settings.limit]
+
+
+def _squad_row(item: dict[str, Any], text: str) -> tuple[Row, list[str]]:
+    answers = item["answers"]
+    span = None
+    if answers:
+        start = answers[0]["answer_start"]
+        span = Span(start, start + len(answers[0]["text"]))
+    return Row(item["question"].strip(), text, span), [a["text"] for a in answers]
+
+
+def opinions(data: Path, settings: Settings) -> tuple[list[Opinion], list[Opinion]]:
+    """(training, held-out) TOWE rows, without a sentence that finders are measured on, none twice."""
+    forbidden = test_texts(data)
+    known: dict[tuple[str, int, tuple[Span, ...]], Opinion] = {}
+    left_out = 0
+    for name in TRAINS:
+        for opinion in towe(name, "train", data):
+            text = normalised(opinion.example.text)
+            if text in forbidden:
+                left_out += 1
+            else:
+                known.setdefault((text, opinion.term.start, opinion.gold), opinion)
+    texts = sorted({key[0] for key in known})
+    random.Random(settings.seed).shuffle(texts)
+    held = set(texts[: int(HELD_TOWE * len(texts))])
+    train = [opinion for (text, *_), opinion in known.items() if text not in held]
+    test = [opinion for (text, *_), opinion in known.items() if text in held]
+    say(f"TOWE: {left_out} rows left out (TOWE test or MAMS text), {len(known)} distinct rows kept")
+    return train[: settings.limit], test[: settings.limit]
+
+
+def best_stretch(opinion: Opinion) -> Span:
+    """The stretch between gold spans with the highest token F1 against all of them."""
+    text, gold = opinion.example.text, sorted(opinion.gold)
+    middle = (opinion.term.start + opinion.term.end) / 2
+    stretches = [
+        Span(gold[i].start, gold[j].end) for i in range(len(gold)) for j in range(i, len(gold))
+    ]
+
+    def quality(span: Span) -> tuple[float, float]:
+        distance = abs((span.start + span.end) / 2 - middle)
+        return round(compare(text, gold, [span])["f1"], 9), -distance
+
+    return max(stretches, key=quality)
+
+
+def towe_row(opinion: Opinion, template: str, plain: bool) -> Row:
+    """The opinion as a question; `plain` undoes the tokenisation of the text, as real texts are."""
+    example, answer = opinion.example, best_stretch(opinion)
+    text = example.text
+    if plain:
+        text, answer = untokenised(text, answer)
+    return Row(template.replace("X", str(example.context), 1), text, answer)
+
+
+def untokenised(text: str, span: Span) -> tuple[str, Span]:
+    """Without the blanks that a tokeniser put before punctuation and clitics; the span moves along."""
+    kept = [
+        i
+        for i, character in enumerate(text)
+        if not (
+            character == " "
+            and text[i + 1 :].startswith((",", ".", "!", "?", ";", ":", ")", "n't", "'"))
+        )
+    ]
+    inside = [place for place, i in enumerate(kept) if span.start <= i < span.end]
+    return "".join(text[i] for i in kept), Span(inside[0], inside[-1] + 1)
+
+
+def epoch_rows(
+    squad_rows: Sequence[Row], towe_rows: Sequence[Opinion], settings: Settings, epoch: int
+) -> list[Row]:
+    """The rows of one epoch: a share of SQuAD, and every TOWE row with a template drawn anew."""
+    rng = numpy_generator(settings.seed, "epoch", epoch)
+    number = round(settings.squad_shares[epoch] * len(squad_rows))
+    rows = [squad_rows[i] for i in rng.permutation(len(squad_rows))[:number]]
+    for opinion in towe_rows:
+        template = TEMPLATES[int(rng.integers(len(TEMPLATES)))]
+        rows.append(towe_row(opinion, template, bool(rng.random() < 0.5)))
+    return rows
+
+
+# Training --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Features:
+    """Windows of the rows as token ids with the first and last token of their answers."""
+
+    ids: list[list[int]]
+    types: list[list[int]] | None
+    starts: list[int]
+    ends: list[int]
+
+
+def features(tokenizer: Any, rows: Sequence[Row], settings: Settings) -> Features:
+    """An answer outside of a window, like no answer, points to the first token."""
+    batch = tokenizer(
+        [row.question for row in rows],
+        [row.text for row in rows],
+        truncation="only_second",
+        max_length=settings.max_length,
+        stride=settings.stride,
+        return_overflowing_tokens=True,
+        return_offsets_mapping=True,
+    )
+    starts, ends = [], []
+    for window, sample in enumerate(batch["overflow_to_sample_mapping"]):
+        first, last = _token_span(
+            batch["offset_mapping"][window], batch.sequence_ids(window), rows[sample].answer
+        )
+        starts.append(first)
+        ends.append(last)
+    return Features(batch["input_ids"], batch.get("token_type_ids"), starts, ends)
+
+
+def _token_span(
+    offsets: Sequence[tuple[int, int]], segments: Sequence[int | None], answer: Span | None
+) -> tuple[int, int]:
+    if answer is None:
+        return 0, 0
+    own = [
+        i
+        for i, ((start, end), segment) in enumerate(zip(offsets, segments, strict=True))
+        if segment == 1 and start < answer.end and answer.start < end
+    ]
+    cut = not own or offsets[own[0]][0] > answer.start or offsets[own[-1]][1] < answer.end
+    return (0, 0) if cut else (own[0], own[-1])
+
+
+class Trainer:
+    """AdamW with warm-up and linear decay over batches of similar length; word embeddings stay."""
+
+    def __init__(self, settings: Settings, out: Path) -> None:
+        from transformers import AutoModelForQuestionAnswering, AutoTokenizer
+
+        self.settings, self.work = settings, out.with_name(out.name + ".partial")
+        torch.manual_seed(settings.seed)
+        folder = resolve_folder(settings.base)
+        with quiet_transformers():
+            self.tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+            self.model = AutoModelForQuestionAnswering.from_pretrained(
+                folder,
+                num_labels=2,  # the logits of the first and of the last token
+                ignore_mismatched_sizes=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                dtype=torch.float32,
+            )
+        self.model.get_input_embeddings().requires_grad_(False)
+        self.trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
+        decayed = [p for p in self.trained.values() if p.ndim > 1]
+        others = [p for p in self.trained.values() if p.ndim <= 1]
+        self.optimizer = torch.optim.AdamW(
+            [{"params": decayed, "weight_decay": settings.weight_decay},
+             {"params": others, "weight_decay": 0.0}],
+            lr=settings.learning_rate,
+        )  # fmt: skip
+        self.step = 0
+        self.history: list[dict[str, float]] = []
+
+    def batches(self, found: Features, epoch: int) -> list[list[int]]:
+        """Windows grouped by length within the token budget, in random order."""
+        groups = length_batches([len(ids) for ids in found.ids], self.settings.batch_tokens)
+        order = numpy_generator(self.settings.seed, "batches", epoch).permutation(len(groups))
+        return [groups[i] for i in order]
+
+    def epoch(self, found: Features, epoch: int, total_steps: int) -> None:
+        """One pass over the windows."""
+        self.model.train()
+        torch.manual_seed(1000 * self.settings.seed + epoch)  # dropout, equal after a resume
+        batches, losses, began = self.batches(found, epoch), [], time.monotonic()
+        for number, rows in enumerate(batches, start=1):
+            losses.append(self._update(found, rows, total_steps))
+            if number % 50 == 0 or number == len(batches):
+                spent = time.monotonic() - began
+                say(
+                    f"epoch {epoch + 1}/{len(self.settings.squad_shares)} step {number}/{len(batches)} "
+                    f"loss {np.mean(losses[-50:]):.3f} {spent:.0f} s, "
+                    f"{spent / number * (len(batches) - number):.0f} s left in this epoch"
+                )
+        self.history.append({"epoch": epoch + 1, "loss": float(np.mean(losses))})
+
+    def _update(self, found: Features, rows: Sequence[int], total_steps: int) -> float:
+        rate = self._rate(total_steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        output = self.model(
+            **self._collate(found, rows),
+            start_positions=torch.tensor([found.starts[row] for row in rows]),
+            end_positions=torch.tensor([found.ends[row] for row in rows]),
+        )
+        output.loss.backward()
+        torch.nn.utils.clip_grad_norm_(list(self.trained.values()), 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.step += 1
+        return float(output.loss.detach())
+
+    def _rate(self, total_steps: int) -> float:
+        warm = max(1, round(self.settings.warmup * total_steps))
+        if self.step < warm:
+            return self.settings.learning_rate * (self.step + 1) / warm
+        left = (total_steps - self.step) / max(1, total_steps - warm)
+        return self.settings.learning_rate * max(0.0, left)
+
+    def _collate(self, found: Features, rows: Sequence[int]) -> dict[str, torch.Tensor]:
+        given: dict[str, Any] = {"input_ids": [found.ids[row] for row in rows]}
+        if found.types is not None:
+            given["token_type_ids"] = [found.types[row] for row in rows]
+        padded = self.tokenizer.pad(given)
+        return {name: torch.tensor(values) for name, values in padded.items()}
+
+    # Checkpoints: safetensors and json only, so that nothing is unpickled.
+
+    def save(self, epoch: int) -> None:
+        """What is needed to go on after `epoch`."""
+        names = {id(p): n for n, p in self.trained.items()}
+        state: dict[str, torch.Tensor] = {}
+        for parameter, moments in self.optimizer.state.items():
+            for key in ("exp_avg", "exp_avg_sq"):
+                state[f"{names[id(parameter)]}|{key}"] = moments[key].contiguous()
+        with replace_folder_atomic(self.work) as folder:
+            save_file(
+                {n: p.detach().contiguous() for n, p in self.trained.items()},
+                folder / "model.safetensors",
+            )
+            save_file(state, folder / "optimizer.safetensors")
+            record = {
+                "settings": asdict(self.settings),
+                "epoch": epoch,
+                "step": self.step,
+                "history": self.history,
+            }
+            (folder / "state.json").write_text(json.dumps(record) + "\n", encoding="utf-8")
+
+    def resume(self) -> int:
+        """Load the last checkpoint; the number of epochs done."""
+        if not (self.work / "state.json").exists():
+            return 0
+        record = json.loads((self.work / "state.json").read_text(encoding="utf-8"))
+        if record["settings"] != json.loads(json.dumps(asdict(self.settings))):
+            raise SystemExit(f"{self.work} was made with other settings: delete it to start anew")
+        values, state = (
+            load_file(self.work / "model.safetensors"),
+            load_file(self.work / "optimizer.safetensors"),
+        )
+        for name, parameter in self.trained.items():
+            parameter.data.copy_(values[name])
+            self.optimizer.state[parameter] = {
+                "step": torch.tensor(float(record["step"])),
+                "exp_avg": state[f"{name}|exp_avg"],
+                "exp_avg_sq": state[f"{name}|exp_avg_sq"],
+            }
+        self.step, self.history = record["step"], record["history"]
+        return int(record["epoch"])
+
+
+# Measures --------------------------------------------------------------------------------------------
+
+
+def towe_quality(answerer: QuestionAnswerer, held: Sequence[Opinion]) -> dict[str, float]:
+    """Exact match and token F1 of the first question alone."""
+    questions = [
+        Question(TEMPLATES[0].replace("X", str(o.example.context), 1), o.example.text) for o in held
+    ]
+    found = []
+    for opinion, answer in zip(held, answerer.answer(questions), strict=True):
+        spans = [] if answer.is_empty else [Span(answer.start, answer.end)]
+        found.append(compare(opinion.example.text, opinion.gold, spans))
+    return (
+        {name: float(np.mean([each[name] for each in found])) for name in ("exact", "f1")}
+        if found
+        else {}
+    )
+
+
+def choose_bar(
+    answerer: QuestionAnswerer, held: Sequence[Opinion]
+) -> tuple[float, list[dict[str, float]]]:
+    """(the score below which an answer counts as none, F1 and recall at each bar) on held-out rows.
+
+    The whole annotation is the reader with the sentence around the term behind it. A low bar keeps short
+    and sometimes wrong answers, a high one gives whole sentences; chosen is the highest F1 among bars with
+    a recall of at least RECALL.
+    """
+    examples, terms = [o.example for o in held], [o.term for o in held]
+    answers = Reader(answerer, least_score=0.0).find(examples, terms)
+    table = []
+    for bar in np.linspace(0, 0.95, 20).round(2).tolist():
+        measured = []
+        for opinion, items in zip(held, answers, strict=True):
+            sure = items and items[0].way == "reader" and items[0].score >= bar
+            span = items[0].span if sure else sentence_around(opinion.example.text, opinion.term)
+            measured.append(compare(opinion.example.text, opinion.gold, [span] if span else []))
+        table.append(
+            {"bar": bar} | {k: float(np.mean([m[k] for m in measured])) for k in ("f1", "recall")}
+        )
+    enough = [row for row in table if row["recall"] >= RECALL] or table[-1:]
+    return max(enough, key=lambda row: row["f1"])["bar"], table
+
+
+def squad_quality(
+    answerer: QuestionAnswerer, held: Sequence[tuple[Row, list[str]]]
+) -> dict[str, float]:
+    """SQuAD's exact match and F1, over answerable and unanswerable questions together and apart."""
+    answers = answerer.answer([Question(row.question, row.text) for row, _ in held])
+    rows = []
+    for (row, accepted), answer in zip(held, answers, strict=True):
+        words = normal_words(row.text[answer.start : answer.end])
+        golds = [normal_words(text) for text in accepted] or [[]]
+        exact = float(any(words == gold for gold in golds))
+        rows.append((exact, max(word_f1(words, gold) for gold in golds), bool(accepted)))
+    names = {
+        "all": rows,
+        "answerable": [r for r in rows if r[2]],
+        "unanswerable": [r for r in rows if not r[2]],
+    }
+    return {
+        f"{name} {what}": float(np.mean([row[place] for row in group]))
+        for name, group in names.items()
+        if group
+        for place, what in enumerate(("exact", "f1"))
+    }
+
+
+def normal_words(text: str) -> list[str]:
+    """Lower-cased words without articles and punctuation, as SQuAD's own measure has it."""
+    bare = "".join(c if c.isalnum() or c.isspace() else "" for c in text.lower())
+    return [word for word in bare.split() if word not in ("a", "an", "the")]
+
+
+def word_f1(found: Sequence[str], gold: Sequence[str]) -> float:
+    """F1 of two bags of words; both empty is right."""
+    if not found or not gold:
+        return float(list(found) == list(gold))
+    rest = list(gold)
+    common = sum(1 for word in found if word in rest and not rest.remove(word))  # type: ignore[func-returns-value]
+    return 2 * common / (len(found) + len(gold))
+
+
+# The run ---------------------------------------------------------------------------------------------
+
+
+def say(line: str) -> None:
+    """A line of the log, at once."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def run(settings: Settings, out: Path, data: Path, *, resume: bool) -> dict[str, Any]:
+    """Train, save, measure on what was held out."""
+    began = time.monotonic()
+    squad_train, squad_held = squad(data, settings)
+    towe_train, towe_held = opinions(data, settings)
+    several = [o for o in towe_train if len(o.gold) > 1]
+    best = [compare(o.example.text, o.gold, [best_stretch(o)])["f1"] for o in several]
+    say(
+        f"train: {len(squad_train)} SQuAD questions, {len(towe_train)} TOWE targets, {len(several)} with several "
+        f"opinion spans (best stretch F1 {np.mean(best or [1.0]):.3f}); held out: {len(squad_held)} and {len(towe_held)}"
+    )
+    trainer = Trainer(settings, out)
+    done = trainer.resume() if resume else 0
+    epochs = range(len(settings.squad_shares))
+    found = [
+        features(trainer.tokenizer, epoch_rows(squad_train, towe_train, settings, e), settings)
+        for e in epochs
+    ]
+    total_steps = sum(len(trainer.batches(each, e)) for e, each in enumerate(found))
+    say(f"{sum(len(ids) for each in found for ids in each.ids):,} tokens, {total_steps} steps")
+    for epoch in epochs[done:]:
+        trainer.epoch(found[epoch], epoch, total_steps)
+        trainer.model.eval()
+        quality = towe_quality(QuestionAnswerer(trainer.model, trainer.tokenizer), towe_held)
+        for (
+            parameter
+        ) in trainer.trained.values():  # a reader has no gradients; the training goes on
+            parameter.requires_grad_(True)
+        say(f"held-out TOWE after epoch {epoch + 1}: {quality}")
+        trainer.history[-1] |= quality
+        trainer.save(epoch + 1)
+    return finish(trainer, out, began, squad_held, towe_held)
+
+
+def finish(
+    trainer: Trainer,
+    out: Path,
+    began: float,
+    squad_held: Sequence[tuple[Row, list[str]]],
+    towe_held: Sequence[Opinion],
+) -> dict[str, Any]:
+    """Measure, and write the folder in one step."""
+    import shutil
+
+    answerer = QuestionAnswerer(trainer.model, trainer.tokenizer)
+    bar, table = choose_bar(answerer, towe_held) if towe_held else (0.0, [])
+    for row in table:
+        say(f"least_score {row['bar']:.2f}: F1 {row['f1']:.3f}, recall {row['recall']:.3f}")
+    say(f"chosen: {bar:.2f}")
+    record = {
+        "format": "spanfluence.reader/1",
+        "settings": asdict(trainer.settings),
+        "history": trainer.history,
+        "least_score": bar,
+        "bars": table,
+        "held_out": {
+            "squad": squad_quality(answerer, squad_held),
+            "towe": towe_quality(answerer, towe_held),
+        },
+        "seconds": round(time.monotonic() - began),
+        "versions": versions(),
+    }
+    with replace_folder_atomic(out) as folder, quiet_transformers():
+        trainer.model.save_pretrained(folder, safe_serialization=True)
+        trainer.tokenizer.save_pretrained(folder)
+        write_text_atomic(folder / "run.json", json.dumps(record, indent=2) + "\n")
+    shutil.rmtree(trainer.work, ignore_errors=True)
+    return record
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description="Train a reader from MiniLM.")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the reader; must be new")
+    parser.add_argument("--base", default="minilm", help="encoder to start from")
+    parser.add_argument(
+        "--data", type=Path, default=DATA, help="folder with towe, squad2_half_dev, mams"
+    )
+    parser.add_argument("--shares", help="share of SQuAD in each epoch, e.g. 1,0.5,0.25,0.25")
+    parser.add_argument("--lr", type=float, help="highest learning rate")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--limit", type=int, help="rows of each source, for a trial")
+    parser.add_argument("--threads", type=int, help="threads of torch")
+    parser.add_argument("--resume", action="store_true", help="go on after an interruption")
+    arguments = parser.parse_args()
+    if arguments.out.exists():
+        raise SystemExit(f"{arguments.out} exists: choose another folder")
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    settings = Settings(base=arguments.base, seed=arguments.seed, limit=arguments.limit)
+    if arguments.shares:
+        settings = replace(
+            settings, squad_shares=tuple(float(s) for s in arguments.shares.split(","))
+        )
+    if arguments.lr:
+        settings = replace(settings, learning_rate=arguments.lr)
+    record = run(settings, arguments.out, arguments.data, resume=arguments.resume)
+    print(json.dumps(record["held_out"], indent=2))
+
+
+if __name__ == "__main__":
+    main()
