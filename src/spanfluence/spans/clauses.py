@@ -31,7 +31,7 @@ _JOINT = regex.compile(
     regex.IGNORECASE,
 )
 LEAST_WORDS = 2
-"""A clause shorter than this stays with its neighbour: "nice, clean and quiet" is one clause."""
+"""A clause shorter than this stays with its neighbour: "nice, quiet" is one clause."""
 
 
 class Clauses(Segmenter):

@@ -86,7 +86,7 @@ class Reader(Finder):
         """The voted answer of each example, or the heuristic's span."""
         check_contexts(list(examples), self.name)
         placed = known_terms(list(examples), terms)
-        asked = [self._questions(example) for example in examples]
+        asked = [self.questions(example) for example in examples]
         distinct = list(dict.fromkeys(q for group in asked for q in group))
         answers = dict(zip(distinct, self.reader.answer(distinct), strict=True))
         found = []
@@ -100,7 +100,8 @@ class Reader(Finder):
             advance(1)
         return found
 
-    def _questions(self, example: Example) -> list[Question]:
+    def questions(self, example: Example) -> list[Question]:
+        """What is asked about an example: every template with its aspect."""
         term = " ".join(str(example.context).split())
         return [
             Question(template.replace("X", term, 1), example.text) for template in self.templates
