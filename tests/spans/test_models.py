@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 
 import pytest
 import tiny
@@ -82,7 +83,7 @@ def test_rationale_with_a_real_classifier(classifier):
         float(classifier.importance(example, [found[0].span])[0]), abs=1e-5
     )
     spans = sorted(item.span for item in found)
-    assert all(a.end <= b.start for a, b in zip(spans, spans[1:], strict=False))
+    assert all(a.end <= b.start for a, b in itertools.pairwise(spans))
 
 
 # --- ranking -----------------------------------------------------------------------------------------

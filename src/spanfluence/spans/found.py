@@ -72,7 +72,9 @@ class Segmenter(Finder):
         known: dict[str, list[Found]] = {}
         for example in examples:
             if example.text not in known:
+                whole = (0, len(example.text))  # of a text without any word
                 spans = clean_spans(example.text, self.cuts(example.text))
+                spans = spans or clean_spans(example.text, [whole])
                 known[example.text] = [Found(s, 1.0, self.name, self.name) for s in spans]
             advance(1)
         return [list(known[example.text]) for example in examples]
