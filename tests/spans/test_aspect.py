@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from spans.strategies import texts
+from strategies import texts
 
 from spanfluence import Example, Span
 from spanfluence.errors import InputError

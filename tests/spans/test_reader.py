@@ -8,7 +8,7 @@ import pytest
 import tiny
 import torch
 from hypothesis import HealthCheck, given, settings
-from spans.strategies import texts
+from strategies import texts
 
 from spanfluence import Example, Span
 from spanfluence.errors import InputError, ModelError
