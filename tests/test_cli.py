@@ -451,7 +451,7 @@ def test_a_model_without_mask_token(spanfluence_, refused, files, tmp_path):
     question = ("explain", model, "--train", files / "train.jsonl", "--text", TEXT)
     message = refused(*question, "--span", "cold")
     assert "has no mask token" in message
-    assert "set tokenizer.mask_token" in message
+    assert "mask_mode='attention'" in message
     code, out, _ = spanfluence_(*question, "--method", "tracinf", "--json")
     assert code == 0
     assert json.loads(out)["method"] == "tracinf"

@@ -76,7 +76,7 @@ def _pieces(text: str) -> Iterator[tuple[int, int, bool]]:
         yield start, len(text), True
 
 
-_EDGE = regex.compile(r"^[\s\p{P}]+|[\s\p{P}]+$")
+_EDGE = regex.compile(r"(?V1)^[\s[\p{P}--_]]+|[\s[\p{P}--_]]+$")  # "_" belongs to words
 
 
 def bare_range(text: str, start: int, end: int) -> tuple[int, int]:
