@@ -121,3 +121,8 @@ def test_explain_uses_found_spans_on_both_sides(run, data, tiny_folder, tmp_path
     assert not any("whole text" in note for note in found["notes"])
     assert len(json.loads(run(*given, "--separate")[1])["parts"]) == 2
     assert json.loads(run(*given, "--finder", "none")[1])["parts"][0]["spans"] == []
+    reader = tiny.make_tiny_reader(tmp_path / "reader")
+    asked = (*given, "--context", "soup", "--finder", "reader", "--reader", reader)
+    assert "found by 'reader'" in run(*asked)[1]
+    assert "needs a question-answering model" in run(*given, "--finder", "reader")[2]
+    assert "--reader has no meaning" in run(*given, "--reader", reader)[2]

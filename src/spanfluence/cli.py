@@ -15,6 +15,7 @@ from spanfluence.errors import InputError, SpanfluenceError
 if TYPE_CHECKING:
     from spanfluence.explain import Explainer
     from spanfluence.explanation import Explanation
+    from spanfluence.spans import Finder
     from spanfluence.units import Example
 
 app = typer.Typer(
@@ -256,6 +257,9 @@ def explain(
             help="Where a text has no span: a finder that proposes some, auto, or none for its whole text."
         ),
     ] = "auto",
+    reader: Annotated[
+        str | None, typer.Option(help="Question-answering model of --finder reader.")
+    ] = None,
     max_spans: Annotated[int, typer.Option(help="At most so many proposed spans.")] = 5,
     separate: Annotated[
         bool, typer.Option("--separate", help="Proposed spans one by one instead of mixed.")
@@ -290,7 +294,7 @@ def explain(
         memory_bytes=parse_size(memory),
         seed=seed,
         mask_mode=mask_mode,
-        finder=None if finder == "none" else finder,
+        finder=_test_finder(finder, reader),
         max_spans=max_spans,
         mixture=not separate,
     )
@@ -303,6 +307,16 @@ def explain(
             _show(explanation)
     if html is not None:
         _write_html(html, explainer, explanations)
+
+
+def _test_finder(name: str, reader: str | None) -> str | Finder | None:
+    if reader is not None and name != "reader":
+        raise InputError(f"--reader has no meaning for --finder {name}: leave it out")
+    if name != "reader":
+        return None if name == "none" else name
+    from spanfluence.spans import finder_named
+
+    return finder_named("reader", reader=reader)
 
 
 def _questions(

@@ -19,8 +19,8 @@ _BATCH = 64
 class Chunks(Finder):
     """Noun chunks, verbs with their auxiliaries and complements, and clauses of the parse.
 
-    `pipeline` is any installed spaCy pipeline with a parser; without it the first installed English one
-    is used. `way` says which kind a span is.
+    `pipeline` is any installed spaCy pipeline with a parser; without it an installed English one is
+    used. `way` says which kind a span is.
     """
 
     name = "chunks"
@@ -122,12 +122,12 @@ _GET_ONE = "get one with: python -m spacy download en_core_web_sm"
 
 
 def _installed_english() -> str:
-    names = sorted(name for name in _spacy().util.get_installed_models() if name.startswith("en_"))
+    names = [name for name in _spacy().util.get_installed_models() if name.startswith("en_")]
     if not names:
         raise InputError(
             f"no English spaCy pipeline is installed for the finder 'chunks': {_GET_ONE}"
         )
-    return str(names[0])
+    return str(min(names, key=lambda name: ("_sm" not in name, name)))  # a small one is enough
 
 
 def _load(pipeline: str) -> Any:
