@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import json
 import sys
 import time
@@ -96,11 +97,18 @@ class Bench:
         self.work = work
         work.mkdir(parents=True, exist_ok=True)
 
+    def _version(self, finder: str) -> str:
+        """Changes with the finder's settings and with the reader's weights."""
+        settings = self.finders[finder].settings
+        weights = Path(str(settings.get("reader", ""))) / "model.safetensors"
+        stamp = weights.stat().st_mtime_ns if weights.is_file() else 0
+        return hashlib.sha256(f"{json.dumps(settings)} {stamp}".encode()).hexdigest()[:8]
+
     def found(
         self, data: str, finder: str, examples: Sequence[Example], terms: Sequence[Span | None]
     ) -> list[list[Found]]:
         """From the work folder where a run of the same settings left it, else found now."""
-        out = self.work / f"{data}.{finder}.{len(examples)}.jsonl"
+        out = self.work / f"{data}.{finder}.{len(examples)}.{self._version(finder)}.jsonl"
         if out.exists():
             return [
                 [

@@ -18,17 +18,27 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
-import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from opinion_spans import DATA, TRAINS, Opinion, compare, normalised, test_texts, towe
+from opinion_spans import DATA, Opinion, compare
+from reader_data import (
+    Features,
+    Row,
+    Settings,
+    best_stretch,
+    epoch_rows,
+    features,
+    opinions,
+    say,
+    squad,
+)
+from reader_quality import choose_bar, squad_quality, towe_quality
 from safetensors.torch import load_file, save_file
 
 from spanfluence.encoding import length_batches
@@ -36,189 +46,9 @@ from spanfluence.files import replace_folder_atomic, write_text_atomic
 from spanfluence.loading import quiet_transformers, resolve_folder
 from spanfluence.rng import numpy_generator
 from spanfluence.runs import versions
-from spanfluence.spans.qa import Question, QuestionAnswerer
-from spanfluence.spans.reader import TEMPLATES, Reader, sentence_around
-from spanfluence.units import Span
-
-HELD_ARTICLES = 3  # of 16 SQuAD articles
-HELD_TOWE = 0.1  # of the TOWE sentences
-RECALL = 0.88  # that the whole annotation should have on held-out TOWE rows
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Every choice of the training, as it stands in run.json."""
-
-    base: str = "minilm"
-    seed: int = 0
-    squad_shares: tuple[float, ...] = (1.0, 0.5, 0.25, 0.25)  # one epoch each; TOWE is whole in all
-    learning_rate: float = 1e-4
-    weight_decay: float = 0.01
-    warmup: float = 0.1
-    batch_tokens: int = 2048
-    max_length: int = 256
-    stride: int = 64
-    limit: int | None = None
-
-
-@dataclass(frozen=True)
-class Row:
-    """A question with its answer; `answer` is None where the text has none."""
-
-    question: str
-    text: str
-    answer: Span | None
-
-
-# Data ------------------------------------------------------------------------------------------------
-
-
-def squad(data: Path, settings: Settings) -> tuple[list[Row], list[tuple[Row, list[str]]]]:
-    """(training rows, held-out rows with all accepted answers), divided by article."""
-    path = data / "squad2_half_dev" / "dev-v2.0.json"
-    articles = json.loads(path.read_text(encoding="utf-8"))["data"]
-    order = numpy_generator(settings.seed, "articles").permutation(len(articles)).tolist()
-    held = set(order[:HELD_ARTICLES])
-    train: list[Row] = []
-    test: list[tuple[Row, list[str]]] = []
-    for number, article in enumerate(articles):
-        for paragraph in article["paragraphs"]:
-            for item in paragraph["qas"]:
-                row, accepted = _squad_row(item, paragraph["context"])
-                if number in held:
-                    test.append((row, accepted))
-                else:
-                    train.append(row)
-    return train[: settings.limit], test[: settings.limit]
-
-
-def _squad_row(item: dict[str, Any], text: str) -> tuple[Row, list[str]]:
-    answers = item["answers"]
-    span = None
-    if answers:
-        start = answers[0]["answer_start"]
-        span = Span(start, start + len(answers[0]["text"]))
-    return Row(item["question"].strip(), text, span), [a["text"] for a in answers]
-
-
-def opinions(data: Path, settings: Settings) -> tuple[list[Opinion], list[Opinion]]:
-    """(training, held-out) TOWE rows, without a sentence that finders are measured on, none twice."""
-    forbidden = test_texts(data)
-    known: dict[tuple[str, int, tuple[Span, ...]], Opinion] = {}
-    left_out = 0
-    for name in TRAINS:
-        for opinion in towe(name, "train", data):
-            text = normalised(opinion.example.text)
-            if text in forbidden:
-                left_out += 1
-            else:
-                known.setdefault((text, opinion.term.start, opinion.gold), opinion)
-    texts = sorted({key[0] for key in known})
-    random.Random(settings.seed).shuffle(texts)
-    held = set(texts[: int(HELD_TOWE * len(texts))])
-    train = [opinion for (text, *_), opinion in known.items() if text not in held]
-    test = [opinion for (text, *_), opinion in known.items() if text in held]
-    say(f"TOWE: {left_out} rows left out (TOWE test or MAMS text), {len(known)} distinct rows kept")
-    return train[: settings.limit], test[: settings.limit]
-
-
-def best_stretch(opinion: Opinion) -> Span:
-    """The stretch between gold spans with the highest token F1 against all of them."""
-    text, gold = opinion.example.text, sorted(opinion.gold)
-    middle = (opinion.term.start + opinion.term.end) / 2
-    stretches = [
-        Span(gold[i].start, gold[j].end) for i in range(len(gold)) for j in range(i, len(gold))
-    ]
-
-    def quality(span: Span) -> tuple[float, float]:
-        distance = abs((span.start + span.end) / 2 - middle)
-        return round(compare(text, gold, [span])["f1"], 9), -distance
-
-    return max(stretches, key=quality)
-
-
-def towe_row(opinion: Opinion, template: str, plain: bool) -> Row:
-    """The opinion as a question; `plain` undoes the tokenisation of the text, as real texts are."""
-    example, answer = opinion.example, best_stretch(opinion)
-    text = example.text
-    if plain:
-        text, answer = untokenised(text, answer)
-    return Row(template.replace("X", str(example.context), 1), text, answer)
-
-
-def untokenised(text: str, span: Span) -> tuple[str, Span]:
-    """Without the blanks that a tokeniser put before punctuation and clitics; the span moves along."""
-    kept = [
-        i
-        for i, character in enumerate(text)
-        if not (
-            character == " "
-            and text[i + 1 :].startswith((",", ".", "!", "?", ";", ":", ")", "n't", "'"))
-        )
-    ]
-    inside = [place for place, i in enumerate(kept) if span.start <= i < span.end]
-    return "".join(text[i] for i in kept), Span(inside[0], inside[-1] + 1)
-
-
-def epoch_rows(
-    squad_rows: Sequence[Row], towe_rows: Sequence[Opinion], settings: Settings, epoch: int
-) -> list[Row]:
-    """The rows of one epoch: a share of SQuAD, and every TOWE row with a template drawn anew."""
-    rng = numpy_generator(settings.seed, "epoch", epoch)
-    number = round(settings.squad_shares[epoch] * len(squad_rows))
-    rows = [squad_rows[i] for i in rng.permutation(len(squad_rows))[:number]]
-    for opinion in towe_rows:
-        template = TEMPLATES[int(rng.integers(len(TEMPLATES)))]
-        rows.append(towe_row(opinion, template, bool(rng.random() < 0.5)))
-    return rows
-
+from spanfluence.spans.qa import QuestionAnswerer
 
 # Training --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Features:
-    """Windows of the rows as token ids with the first and last token of their answers."""
-
-    ids: list[list[int]]
-    types: list[list[int]] | None
-    starts: list[int]
-    ends: list[int]
-
-
-def features(tokenizer: Any, rows: Sequence[Row], settings: Settings) -> Features:
-    """An answer outside of a window, like no answer, points to the first token."""
-    batch = tokenizer(
-        [row.question for row in rows],
-        [row.text for row in rows],
-        truncation="only_second",
-        max_length=settings.max_length,
-        stride=settings.stride,
-        return_overflowing_tokens=True,
-        return_offsets_mapping=True,
-    )
-    starts, ends = [], []
-    for window, sample in enumerate(batch["overflow_to_sample_mapping"]):
-        first, last = _token_span(
-            batch["offset_mapping"][window], batch.sequence_ids(window), rows[sample].answer
-        )
-        starts.append(first)
-        ends.append(last)
-    return Features(batch["input_ids"], batch.get("token_type_ids"), starts, ends)
-
-
-def _token_span(
-    offsets: Sequence[tuple[int, int]], segments: Sequence[int | None], answer: Span | None
-) -> tuple[int, int]:
-    if answer is None:
-        return 0, 0
-    own = [
-        i
-        for i, ((start, end), segment) in enumerate(zip(offsets, segments, strict=True))
-        if segment == 1 and start < answer.end and answer.start < end
-    ]
-    cut = not own or offsets[own[0]][0] > answer.start or offsets[own[-1]][1] < answer.end
-    return (0, 0) if cut else (own[0], own[-1])
 
 
 class Trainer:
@@ -350,95 +180,7 @@ class Trainer:
         return int(record["epoch"])
 
 
-# Measures --------------------------------------------------------------------------------------------
-
-
-def towe_quality(answerer: QuestionAnswerer, held: Sequence[Opinion]) -> dict[str, float]:
-    """Exact match and token F1 of the first question alone."""
-    questions = [
-        Question(TEMPLATES[0].replace("X", str(o.example.context), 1), o.example.text) for o in held
-    ]
-    found = []
-    for opinion, answer in zip(held, answerer.answer(questions), strict=True):
-        spans = [] if answer.is_empty else [Span(answer.start, answer.end)]
-        found.append(compare(opinion.example.text, opinion.gold, spans))
-    return (
-        {name: float(np.mean([each[name] for each in found])) for name in ("exact", "f1")}
-        if found
-        else {}
-    )
-
-
-def choose_bar(
-    answerer: QuestionAnswerer, held: Sequence[Opinion]
-) -> tuple[float, list[dict[str, float]]]:
-    """(the score below which an answer counts as none, F1 and recall at each bar) on held-out rows.
-
-    The whole annotation is the reader with the sentence around the term behind it. A low bar keeps short
-    and sometimes wrong answers, a high one gives whole sentences; chosen is the highest F1 among bars with
-    a recall of at least RECALL.
-    """
-    examples, terms = [o.example for o in held], [o.term for o in held]
-    answers = Reader(answerer, least_score=0.0).find(examples, terms)
-    table = []
-    for bar in np.linspace(0, 0.95, 20).round(2).tolist():
-        measured = []
-        for opinion, items in zip(held, answers, strict=True):
-            sure = items and items[0].way == "reader" and items[0].score >= bar
-            span = items[0].span if sure else sentence_around(opinion.example.text, opinion.term)
-            measured.append(compare(opinion.example.text, opinion.gold, [span] if span else []))
-        table.append(
-            {"bar": bar} | {k: float(np.mean([m[k] for m in measured])) for k in ("f1", "recall")}
-        )
-    enough = [row for row in table if row["recall"] >= RECALL] or table[-1:]
-    return max(enough, key=lambda row: row["f1"])["bar"], table
-
-
-def squad_quality(
-    answerer: QuestionAnswerer, held: Sequence[tuple[Row, list[str]]]
-) -> dict[str, float]:
-    """SQuAD's exact match and F1, over answerable and unanswerable questions together and apart."""
-    answers = answerer.answer([Question(row.question, row.text) for row, _ in held])
-    rows = []
-    for (row, accepted), answer in zip(held, answers, strict=True):
-        words = normal_words(row.text[answer.start : answer.end])
-        golds = [normal_words(text) for text in accepted] or [[]]
-        exact = float(any(words == gold for gold in golds))
-        rows.append((exact, max(word_f1(words, gold) for gold in golds), bool(accepted)))
-    names = {
-        "all": rows,
-        "answerable": [r for r in rows if r[2]],
-        "unanswerable": [r for r in rows if not r[2]],
-    }
-    return {
-        f"{name} {what}": float(np.mean([row[place] for row in group]))
-        for name, group in names.items()
-        if group
-        for place, what in enumerate(("exact", "f1"))
-    }
-
-
-def normal_words(text: str) -> list[str]:
-    """Lower-cased words without articles and punctuation, as SQuAD's own measure has it."""
-    bare = "".join(c if c.isalnum() or c.isspace() else "" for c in text.lower())
-    return [word for word in bare.split() if word not in ("a", "an", "the")]
-
-
-def word_f1(found: Sequence[str], gold: Sequence[str]) -> float:
-    """F1 of two bags of words; both empty is right."""
-    if not found or not gold:
-        return float(list(found) == list(gold))
-    rest = list(gold)
-    common = sum(1 for word in found if word in rest and not rest.remove(word))  # type: ignore[func-returns-value]
-    return 2 * common / (len(found) + len(gold))
-
-
 # The run ---------------------------------------------------------------------------------------------
-
-
-def say(line: str) -> None:
-    """A line of the log, at once."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def run(settings: Settings, out: Path, data: Path, *, resume: bool) -> dict[str, Any]:

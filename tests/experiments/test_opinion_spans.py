@@ -13,9 +13,10 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "experiments"))
 
 import opinion_spans  # noqa: E402
-import train_reader  # noqa: E402
+import reader_data  # noqa: E402
 from opinion_spans import Opinion, compare  # noqa: E402
-from train_reader import best_stretch, normal_words, untokenised, word_f1  # noqa: E402
+from reader_data import best_stretch, untokenised  # noqa: E402
+from reader_quality import normal_words, word_f1  # noqa: E402
 
 FRESH = "The salad was fresh , tasty and , on the whole and with all that came along , cheap ."
 
@@ -81,7 +82,7 @@ def data() -> Path:
 
 
 def test_no_sentence_is_both_learnt_and_measured(data):
-    train, held = train_reader.opinions(data, train_reader.Settings())
+    train, held = reader_data.opinions(data, reader_data.Settings())
     measured = {
         opinion_spans.normalised(o.example.text)
         for rows in (
