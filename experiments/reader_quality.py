@@ -8,10 +8,12 @@ import numpy as np
 from opinion_spans import Opinion, compare
 from reader_data import Row
 
+from spanfluence.spans.found import Found
 from spanfluence.spans.qa import Question, QuestionAnswerer
 from spanfluence.spans.reader import TEMPLATES, Reader, sentence_around
 from spanfluence.units import Span
 
+BREADTHS = (1.0, 1.5, 2.0, 3.0, 4.0)
 RECALL = 0.88  # that the whole annotation should have on held-out TOWE rows
 
 
@@ -31,29 +33,33 @@ def towe_quality(answerer: QuestionAnswerer, held: Sequence[Opinion]) -> dict[st
     )
 
 
-def choose_bar(
+def choose_settings(
     answerer: QuestionAnswerer, held: Sequence[Opinion]
-) -> tuple[float, list[dict[str, float]]]:
-    """(the score below which an answer counts as none, F1 and recall at each bar) on held-out rows.
+) -> tuple[dict[str, float], list[dict[str, float]]]:
+    """(breadth and least_score of the finder, F1 and recall of every choice) on held-out rows.
 
-    The whole annotation is the reader with the sentence around the term behind it. A low bar keeps short
-    and sometimes wrong answers, a high one gives whole sentences; chosen is the highest F1 among bars with
-    a recall of at least RECALL.
+    Measured is the whole annotation: the reader with the sentence around the term behind it. Chosen is the
+    highest F1 among choices with a recall of at least RECALL.
     """
-    examples, terms = [o.example for o in held], [o.term for o in held]
-    answers = Reader(answerer, least_score=0.0).find(examples, terms)
+    asked = Reader(answerer).answers([opinion.example for opinion in held])
     table = []
-    for bar in np.linspace(0, 0.95, 20).round(2).tolist():
-        measured = []
-        for opinion, items in zip(held, answers, strict=True):
-            sure = items and items[0].way == "reader" and items[0].score >= bar
-            span = items[0].span if sure else sentence_around(opinion.example.text, opinion.term)
-            measured.append(compare(opinion.example.text, opinion.gold, [span] if span else []))
-        table.append(
-            {"bar": bar} | {k: float(np.mean([m[k] for m in measured])) for k in ("f1", "recall")}
-        )
+    for breadth in BREADTHS:
+        reader = Reader(answerer, breadth=breadth, least_score=0.0)
+        votes = [reader.decide(o.example.text, a, o.term) for o, a in zip(held, asked, strict=True)]
+        for bar in np.linspace(0, 0.9, 19).round(2).tolist():
+            quality = [_annotated(o, own, bar) for o, own in zip(held, votes, strict=True)]
+            means = {k: float(np.mean([q[k] for q in quality])) for k in ("f1", "recall")}
+            table.append({"breadth": breadth, "least_score": bar, **means})
     enough = [row for row in table if row["recall"] >= RECALL] or table[-1:]
-    return max(enough, key=lambda row: row["f1"])["bar"], table
+    best = max(enough, key=lambda row: row["f1"])
+    return {name: best[name] for name in ("breadth", "least_score")}, table
+
+
+def _annotated(opinion: Opinion, found: Sequence[Found], bar: float) -> dict[str, float]:
+    text = opinion.example.text
+    sure = found and found[0].way == "reader" and found[0].score >= bar
+    span = found[0].span if sure else sentence_around(text, opinion.term)
+    return compare(text, opinion.gold, [span] if span else [])
 
 
 def squad_quality(

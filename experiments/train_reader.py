@@ -38,7 +38,7 @@ from reader_data import (
     say,
     squad,
 )
-from reader_quality import choose_bar, squad_quality, towe_quality
+from reader_quality import choose_settings, squad_quality, towe_quality
 from safetensors.torch import load_file, save_file
 
 from spanfluence.encoding import length_batches
@@ -228,16 +228,16 @@ def finish(
     import shutil
 
     answerer = QuestionAnswerer(trainer.model, trainer.tokenizer)
-    bar, table = choose_bar(answerer, towe_held) if towe_held else (0.0, [])
+    chosen, table = choose_settings(answerer, towe_held) if towe_held else ({}, [])
     for row in table:
-        say(f"least_score {row['bar']:.2f}: F1 {row['f1']:.3f}, recall {row['recall']:.3f}")
-    say(f"chosen: {bar:.2f}")
+        say(", ".join(f"{name} {value:.3f}" for name, value in row.items()))
+    say(f"chosen: {chosen}")
     record = {
         "format": "spanfluence.reader/1",
         "settings": asdict(trainer.settings),
         "history": trainer.history,
-        "least_score": bar,
-        "bars": table,
+        **chosen,
+        "choices": table,
         "held_out": {
             "squad": squad_quality(answerer, squad_held),
             "towe": towe_quality(answerer, towe_held),

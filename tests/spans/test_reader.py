@@ -27,9 +27,10 @@ class Scripted(QuestionAnswerer):
         self.answers = [Answer(*answer) for answer in answers]
         self.asked: list[Question] = []
 
-    def answer(self, questions, *, advance=lambda done: None):
+    def n_best(self, questions, n):
         self.asked += questions
-        return [self.answers[i % len(self.answers)] for i in range(len(questions))]
+        given = [self.answers[i % len(self.answers)] for i in range(len(questions))]
+        return [[] if answer.is_empty else [answer] for answer in given]
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,16 @@ def test_questions_vote():
     assert 0 < found.score <= 1
 
 
+def test_breadth_favours_answers_that_leave_nothing_out():
+    cold, great = (27, 31, 0.5), (55, 60, 0.45)
+    script = Scripted(*[cold] * 6, *[great] * 5)
+    narrow, broad = (Reader(script, breadth=b).find([SOUP])[0][0].span for b in (1, 8))
+    assert TEXT[narrow.start : narrow.end] == "cold"
+    assert TEXT[broad.start : broad.end] == "cold, but the wine list was great"
+    with pytest.raises(InputError, match="breadth=0 must be positive"):
+        Reader(script, breadth=0)
+
+
 def test_failure_leads_to_the_sentence_around_the_term():
     entire, none = (0, len(TEXT), 0.9), (0, 0, 0.0)
     for answers in ([none] * 11, [entire] * 11, [none] * 5 + [entire] * 6):
@@ -104,7 +115,8 @@ def test_the_folder_may_carry_its_bar(folder, tmp_path):
     own = tmp_path / "reader"
     shutil.copytree(folder, own)
     assert Reader(own).least_score == 0.0
-    (own / "run.json").write_text(json.dumps({"least_score": 0.35}))
+    (own / "run.json").write_text(json.dumps({"least_score": 0.35, "breadth": 2}))
+    assert Reader(own).breadth == 2.0
     assert Reader(own).least_score == 0.35
     assert Reader(own).settings["least_score"] == 0.35
     assert Reader(own, least_score=0.1).least_score == 0.1
@@ -150,7 +162,7 @@ def test_best_spans_agree_with_a_plain_loop():
     start, end = torch.randn(4, 9), torch.randn(4, 9)
     inside = torch.zeros(4, 9, dtype=torch.bool)
     inside[:, 3:8] = True
-    margins, spans, chances = best_spans(start, end, inside, longest=3)
+    margins, spans, chances = (v[:, 0] for v in best_spans(start, end, inside, longest=3, n=4))
     for row in range(4):
         table = {
             (i, j): float(start[row, i] + end[row, j])
@@ -179,6 +191,17 @@ def test_a_batch_answers_as_each_question_alone(answerer):
         assert (alone.start, alone.end) == (answer.start, answer.end)
         assert alone.probability == pytest.approx(answer.probability, rel=1e-4)
     assert answerer.answer([]) == []
+
+
+def test_the_best_answers_in_order(answerer):
+    question = Question("How is the soup?", TEXT)
+    (few,) = answerer.n_best([question], 4)
+    if few:
+        assert len(few) == 4
+        assert few[0] == answerer.answer([question])[0]
+        chances = [answer.probability for answer in few]
+        assert chances == sorted(chances, reverse=True)
+        assert len({(a.start, a.end) for a in few}) == 4
 
 
 def test_a_long_text_is_read_in_windows(answerer):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from spanfluence.encoding import length_batches
@@ -73,22 +73,28 @@ class QuestionAnswerer:
         """From a folder or the name of a hub model; safetensors only."""
         return cls(*load_reader(source), device=device)
 
-    def answer(
-        self,
-        questions: Sequence[Question],
-        *,
-        advance: Callable[[int], None] = lambda done: None,
-    ) -> list[Answer]:
-        """The best answer to each question; a long text is read in windows that overlap."""
-        best: list[tuple[float, Answer]] = [(-np.inf, Answer(0, 0, 0.0))] * len(questions)
+    def answer(self, questions: Sequence[Question]) -> list[Answer]:
+        """The best answer to each question, empty where the model finds none."""
+        return [best[0] if best else Answer(0, 0, 0.0) for best in self.n_best(questions, 1)]
+
+    def n_best(self, questions: Sequence[Question], n: int) -> list[list[Answer]]:
+        """Up to `n` answers to each question, the best first; none where "no answer" is likelier.
+
+        A long text is read in windows that overlap; answers of all windows are ranked together.
+        """
+        found: list[dict[tuple[int, int], tuple[float, Answer]]] = [{} for _ in questions]
         windows = self.windows(questions)
         for rows in length_batches([len(w.input_ids) for w in windows], MAX_TOKENS):
             batch = [windows[row] for row in rows]
-            for window, margin, answer in zip(batch, *self._read(batch), strict=True):
-                if margin > best[window.question][0]:
-                    best[window.question] = (margin, answer)
-            advance(len(rows))
-        return [answer for _, answer in best]
+            for window, answers in zip(batch, self._read(batch, n), strict=True):
+                own = found[window.question]
+                for margin, answer in answers:
+                    place = (answer.start, answer.end)
+                    own[place] = max(own.get(place, (-np.inf, answer)), (margin, answer))
+        return [
+            [answer for _, answer in sorted(own.values(), key=lambda item: -item[0])[:n]]
+            for own in found
+        ]
 
     def windows(self, questions: Sequence[Question]) -> list[_Window]:
         """The questions as the model reads them, each with one window or more."""
@@ -141,8 +147,8 @@ class QuestionAnswerer:
             arrays["token_type_ids"] = types
         return {name: torch.from_numpy(array).to(self.device) for name, array in arrays.items()}
 
-    def _read(self, batch: Sequence[_Window]) -> tuple[list[float], list[Answer]]:
-        """(how far the best span is ahead of "no answer", the answer) of each window."""
+    def _read(self, batch: Sequence[_Window], n: int) -> list[list[tuple[float, Answer]]]:
+        """(how far it is ahead of "no answer", the answer) for the best spans of each window."""
         inputs = self.collate(batch)
         with torch.inference_mode():
             output = self.model(**inputs)
@@ -150,17 +156,18 @@ class QuestionAnswerer:
         for row, window in enumerate(batch):
             inside[row, : len(window.inside)] = window.inside
         allowed = torch.from_numpy(inside).to(self.device)
-        margins, spans, chances = best_spans(output.start_logits, output.end_logits, allowed)
-        answers = []
-        for window, margin, (first, last), chance in zip(
-            batch, margins.tolist(), spans.tolist(), chances.tolist(), strict=True
-        ):
-            if margin <= 0 or not window.inside.any():
-                answers.append(Answer(0, 0, 0.0))
-            else:
-                start, end = int(window.offsets[first, 0]), int(window.offsets[last, 1])
-                answers.append(Answer(start, end, chance))
-        return margins.tolist(), answers
+        best = best_spans(output.start_logits, output.end_logits, allowed, n=n)
+        margins, spans, chances = (values.tolist() for values in best)
+        return [
+            [
+                (margin, Answer(int(w.offsets[first, 0]), int(w.offsets[last, 1]), chance))
+                for margin, (first, last), chance in zip(*row, strict=True)
+                if margin > -np.inf
+            ]
+            if row[0][0] > 0  # else "no answer" is the likeliest
+            else []
+            for w, row in zip(batch, zip(margins, spans, chances, strict=True), strict=True)
+        ]
 
 
 def best_spans(
@@ -168,8 +175,9 @@ def best_spans(
     end: Float[Tensor, "texts tokens"],
     inside: Bool[Tensor, "texts tokens"],
     longest: int = LONGEST_ANSWER,
-) -> tuple[Float[Tensor, " texts"], Tensor, Float[Tensor, " texts"]]:
-    """(score ahead of "no answer", first and last token, probability) of each text's best span.
+    n: int = 1,
+) -> tuple[Float[Tensor, "texts n"], Int[Tensor, "texts n two"], Float[Tensor, "texts n"]]:
+    """(score ahead of "no answer", first and last token, probability) of each text's `n` best spans.
 
     A span's score is the sum of its start and end logits; "no answer" is the span of the first token.
     """
@@ -180,7 +188,7 @@ def best_spans(
     table = (start[:, :, None] + end[:, None, :]).float().masked_fill(~allowed, -torch.inf)
     flat = table.flatten(1)
     nothing = (start[:, 0] + end[:, 0]).float()
-    best, place = flat.max(1)
+    best, place = flat.topk(min(n, flat.shape[1]), dim=1)
     total = torch.logsumexp(torch.cat([flat, nothing[:, None]], 1), 1)
-    spans = torch.stack([place // length, place % length], 1)
-    return best - nothing, spans, (best - total).exp()
+    spans = torch.stack([place // length, place % length], 2)
+    return best - nothing[:, None], spans, (best - total[:, None]).exp()

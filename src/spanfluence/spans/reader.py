@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,16 @@ TEMPLATES: tuple[str, ...] = (
     "What did the X do?",
 )
 """The paper's questions, in its order; X is the aspect term."""
+N_BEST = 4  # answers of each question that vote
+CANDIDATES = 8  # answers that can win, alone or as the stretch over two
 
 
 class Reader(Finder):
-    """One span per example: the answer most of the questions agree on.
+    """One span per example: the answer on which the questions agree most.
+
+    The likeliest few answers of every question vote, each with its probability, for every candidate (one
+    of them, or the stretch over two) by how much they share with it: F-beta of the characters, so that
+    `breadth` (beta) above 1 favours a candidate that leaves nothing out over one that adds nothing.
 
     Where no question is answered, or only with the entire text, the paper's heuristic takes over: from
     the term to the nearest sentence boundary on both sides (`way` "heuristic"). An aspect that is not
@@ -40,7 +46,8 @@ class Reader(Finder):
 
     `least_score` is the reader's own bar for "no answer": a voted answer that scores less (0 to 1: how
     sure and how agreed the questions are) counts as none. Without it the bar is what the folder's
-    run.json names (experiments/train_reader.py chooses it on held-out rows), else 0.
+    run.json names (experiments/train_reader.py chooses it on held-out rows), else 0; likewise `breadth`,
+    else 1.
     """
 
     name = "reader"
@@ -54,6 +61,7 @@ class Reader(Finder):
         device: str = "cpu",
         language: str = "en",
         least_score: float | None = None,
+        breadth: float | None = None,
     ) -> None:
         self.source = "given" if isinstance(reader, QuestionAnswerer) else str(reader)
         self.reader = (
@@ -62,9 +70,13 @@ class Reader(Finder):
             else QuestionAnswerer.load(reader, device=device)
         )
         self.templates, self.language = tuple(templates), language
-        self.least_score = _own_bar(self.source) if least_score is None else least_score
+        own = _own_settings(self.source)
+        self.least_score = own.get("least_score", 0.0) if least_score is None else least_score
+        self.breadth = own.get("breadth", 1.0) if breadth is None else breadth
         if not 0 <= self.least_score <= 1:
             raise InputError(f"least_score={self.least_score} must lie between 0 and 1")
+        if not self.breadth > 0:
+            raise InputError(f"breadth={self.breadth} must be positive")
 
     @property
     def settings(self) -> dict[str, object]:
@@ -74,6 +86,7 @@ class Reader(Finder):
             "reader": self.source,
             "questions": len(self.templates),
             "least_score": self.least_score,
+            "breadth": self.breadth,
         }
 
     def find(
@@ -86,19 +99,29 @@ class Reader(Finder):
         """The voted answer of each example, or the heuristic's span."""
         check_contexts(list(examples), self.name)
         placed = known_terms(list(examples), terms)
-        asked = [self.questions(example) for example in examples]
-        distinct = list(dict.fromkeys(q for group in asked for q in group))
-        answers = dict(zip(distinct, self.reader.answer(distinct), strict=True))
         found = []
-        for example, group, term in zip(examples, asked, placed, strict=True):
-            voted = self._voted(example.text, [answers[question] for question in group])
-            sure = voted is not None and voted.score >= self.least_score
-            behind = None if sure else sentence_around(example.text, term, self.language)
-            if behind is not None:
-                voted = Found(behind, 0.0, self.name, "heuristic")
-            found.append([voted] if voted else [])
+        for example, answers, term in zip(examples, self.answers(examples), placed, strict=True):
+            found.append(self.decide(example.text, answers, term))
             advance(1)
         return found
+
+    def answers(self, examples: Sequence[Example]) -> list[list[list[Answer]]]:
+        """The likeliest answers to every question about each example; none for "no answer"."""
+        asked = [self.questions(example) for example in examples]
+        distinct = list(dict.fromkeys(question for group in asked for question in group))
+        known = dict(zip(distinct, self.reader.n_best(distinct, N_BEST), strict=True))
+        return [[known[question] for question in group] for group in asked]
+
+    def decide(
+        self, text: str, answers: Sequence[Sequence[Answer]], term: Span | None
+    ) -> list[Found]:
+        """The voted answer, or where the reader failed the sentence around the term."""
+        voted = self._voted(text, answers)
+        if voted is None or voted.score < self.least_score:
+            behind = sentence_around(text, term, self.language)
+            if behind is not None:
+                voted = Found(behind, 0.0, self.name, "heuristic")
+        return [voted] if voted else []
 
     def questions(self, example: Example) -> list[Question]:
         """What is asked about an example: every template with its aspect."""
@@ -107,17 +130,30 @@ class Reader(Finder):
             Question(template.replace("X", term, 1), example.text) for template in self.templates
         ]
 
-    def _voted(self, text: str, answers: Sequence[Answer]) -> Found | None:
-        """The answer that shares most with all answers, each weighted by its probability."""
-        useful = [a for a in answers if not a.is_empty and not is_entire(text, a.start, a.end)]
-        if not useful:
-            return None
+    def _voted(self, text: str, answers: Sequence[Sequence[Answer]]) -> Found | None:
+        weights: dict[tuple[int, int], float] = {}
+        for own in answers:
+            # A question whose best answer is the entire text has failed, whatever comes after it.
+            if own and not is_entire(text, own[0].start, own[0].end):
+                for answer in own:
+                    place = (answer.start, answer.end)
+                    weights[place] = weights.get(place, 0.0) + answer.probability
         votes = {
-            (a.start, a.end): sum(b.probability * _shared(a, b) for b in useful) for a in useful
+            place: sum(w * _shared(place, other, self.breadth) for other, w in weights.items())
+            for place in _candidates(weights)
+            if not is_entire(text, *place)
         }
+        if not votes:
+            return None
         winner = max(votes, key=lambda place: (votes[place], -place[0], -place[1]))
         spans = clean_spans(text, [winner])
         return Found(spans[0], votes[winner] / len(answers), self.name, "reader") if spans else None
+
+
+def _candidates(weights: Mapping[tuple[int, int], float]) -> set[tuple[int, int]]:
+    """The heaviest answers, and the stretches over two of them."""
+    heaviest = sorted(weights, key=lambda place: -weights[place])[:CANDIDATES]
+    return {(min(a[0], b[0]), max(a[1], b[1])) for a in heaviest for b in heaviest}
 
 
 def sentence_around(text: str, term: Span | None, language: str = "en") -> Span | None:
@@ -132,14 +168,19 @@ def sentence_around(text: str, term: Span | None, language: str = "en") -> Span 
     return next(iter(clean_spans(text, [(around[0][0], around[-1][1])])), None)
 
 
-def _own_bar(source: str) -> float:
-    """The bar that a folder made by experiments/train_reader.py carries."""
+def _own_settings(source: str) -> dict[str, float]:
+    """The choices that a folder made by experiments/train_reader.py carries."""
     record = Path(source).expanduser() / "run.json"
     if not record.is_file():
-        return 0.0
+        return {}
     found: Any = parse_json(read_text(record), record)
-    bar = found.get("least_score", 0.0) if isinstance(found, dict) else 0.0
-    return float(bar) if isinstance(bar, int | float) else 0.0
+    if not isinstance(found, dict):
+        return {}
+    return {
+        name: float(found[name])
+        for name in ("least_score", "breadth")
+        if isinstance(found.get(name), int | float)
+    }
 
 
 def is_entire(text: str, start: int, end: int) -> bool:
@@ -148,7 +189,10 @@ def is_entire(text: str, start: int, end: int) -> bool:
     return start <= words[0][0] and words[-1][1] <= end
 
 
-def _shared(a: Answer, b: Answer) -> float:
-    """F1 of the characters under both answers."""
-    common = min(a.end, b.end) - max(a.start, b.start)
-    return max(0.0, 2 * common / (a.end - a.start + b.end - b.start))
+def _shared(place: tuple[int, int], answer: tuple[int, int], beta: float) -> float:
+    """F-beta of a candidate's characters against an answer's."""
+    common = min(place[1], answer[1]) - max(place[0], answer[0])
+    if common <= 0:
+        return 0.0
+    weight = beta * beta
+    return (1 + weight) * common / (place[1] - place[0] + weight * (answer[1] - answer[0]))
