@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ from spanfluence.influence import Job
 from spanfluence.methods import Method, Sign, UnitKind, method_named
 from spanfluence.model import LabelChoice, TextClassifier
 from spanfluence.points import DeltaFaithful, ModelPoint, checkpoint_points, final_point
+from spanfluence.proposal import Proposal, UnknownSpans
+from spanfluence.spans.found import Finder
 from spanfluence.units import Example, Unit
 
 PointChoice = str | DeltaFaithful | Sequence[ModelPoint]
@@ -39,6 +41,10 @@ class Explainer:
     be settings such as `Ggn(sample=1000)`; `damping` is the absolute lambda of the inverse curvature, or
     "auto". `also` makes a second explainer over the same training set, and `scores_together` runs
     several in one pass.
+
+    A test without spans is explained by those that `finder` proposes: the `max_spans` of highest imp,
+    as their mixture `score(u) = sum_k p_k score(x'_k, u)` with `p = softmax(imp / temperature)`, or one
+    by one with `mixture=False`; with `finder=None` its whole text is explained.
     """
 
     def __init__(
@@ -55,6 +61,10 @@ class Explainer:
         damping: float | str | None = None,
         memory_bytes: int = 4 << 30,
         batch_tokens: int = BATCH_TOKENS,
+        finder: str | Finder | None = "auto",
+        max_spans: int = 5,
+        mixture: bool = True,
+        temperature: float = 1.0,
         sharing: Explainer | None = None,
         **columns: Any,
     ) -> None:
@@ -74,11 +84,13 @@ class Explainer:
             columns["curvature"] = curvature
         elif curvature is not None:
             columns["curvature"] = next(n for n, kind in KINDS.items() if type(curvature) is kind)
+        self.unknown_spans = UnknownSpans(finder, max_spans, mixture, temperature)
         self.name = method
         self.method: Method = method_named(method).varied(**columns)
         if columns and self.method != method_named(method):
             changed = ", ".join(f"{name}={value}" for name, value in columns.items())
             self.name = f"{method} with {changed}"
+        _check_masking(classifier, self.method)
         self.train_units: list[Unit] = _units(self.train, self.method.units[1])
         self._label_ids = classifier.label_ids([unit.example for unit in self.train_units], "given")
         self._shared: _Shared = _Shared() if sharing is None else sharing._shared
@@ -204,6 +216,9 @@ class Explainer:
         """Explanations of many tests in one pass over the training set."""
         if top_k < 1:
             raise InputError(f"top_k={top_k} must be at least 1")
+        given = list(examples)
+        proposals = self._proposals(given)
+        examples = [proposal.example for proposal in proposals]
         units = [_units([example], self.method.units[0]) for example in examples]
         flat = [unit for group in units for unit in group]
         labels = self.classifier.label_ids(examples, self.label)
@@ -211,14 +226,39 @@ class Explainer:
         scores = self._score_units(flat, repeated, advance)
         importance = self._importance(flat, repeated)
         explanations, row = [], 0
-        for example, group, label in zip(examples, units, labels, strict=True):
-            parts = [
-                self._part(unit, importance[row + offset], scores[row + offset], top_k)
-                for offset, unit in enumerate(group)
-            ]
-            explanations.append(self._explanation(example, int(label), parts))
+        for example, proposal, group, label in zip(given, proposals, units, labels, strict=True):
+            rows = slice(row, row + len(group))
+            if proposal.shares:
+                parts = [self._mixture(proposal, importance[rows], scores[rows], top_k)]
+            else:
+                parts = [
+                    self._part(unit, imp, values, top_k)
+                    for unit, imp, values in zip(group, importance[rows], scores[rows], strict=True)
+                ]
+            explanations.append(self._explanation(example, int(label), parts, proposal.notes))
             row += len(group)
         return explanations
+
+    def _proposals(self, examples: Sequence[Example]) -> list[Proposal]:
+        """Each example with the spans to explain: its own, or under a span method proposed ones."""
+        if self.method.units[0] != "span":
+            return [Proposal(example) for example in examples]
+        return [
+            self.unknown_spans.propose(self.classifier, example, self.label) for example in examples
+        ]
+
+    def _mixture(
+        self,
+        proposal: Proposal,
+        importance: Sequence[float | None],
+        scores: Float[np.ndarray, "spans units"],
+        top_k: int,
+    ) -> Part:
+        """score(u) = sum_k p_k score(x'_k, u): the spans were scored in the same pass as all others."""
+        mixed = np.asarray(proposal.shares, dtype=np.float32) @ scores
+        whole = self._part(Unit(proposal.example, proposal.example.spans), None, mixed, top_k)
+        values = tuple(float(value or 0.0) for value in importance)
+        return replace(whole, shares=proposal.shares, importances=values)
 
     def _importance(
         self, units: Sequence[Unit], label_ids: Int[np.ndarray, " units"]
@@ -254,7 +294,9 @@ class Explainer:
             for unit, column, imp in zip(units, columns, importance, strict=True)
         )
 
-    def _explanation(self, example: Example, label: int, parts: list[Part]) -> Explanation:
+    def _explanation(
+        self, example: Example, label: int, parts: list[Part], found: Sequence[str] = ()
+    ) -> Explanation:
         names = self.classifier.labels
         predicted = self.classifier.predict([example])
         return Explanation(
@@ -269,7 +311,7 @@ class Explainer:
             ),
             train_units=len(self.train_units),
             parts=tuple(sorted(parts, key=lambda part: -(part.importance or 0.0))),
-            notes=tuple(self._notes(example)),
+            notes=(*self._notes(), *found),
         )
 
     @property
@@ -280,9 +322,10 @@ class Explainer:
             columns["damping"] = self._curvature.damping
             if self._curvature.damping == "auto":
                 columns["damping"] = [p.damping for p in self._operators() if p is not None]
+        columns["mask"] = self.classifier.encoder.mask_mode
         return {**columns, "sign": self.sign, "label": self.label, "seed": self.seed}
 
-    def _notes(self, example: Example) -> list[str]:
+    def _notes(self) -> list[str]:
         notes = []
         bare = sum(1 for e in self.train if not e.spans)
         if self.method.units[1] == "span" and bare:
@@ -290,8 +333,6 @@ class Explainer:
                 f"{bare} of {len(self.train)} training examples have no spans: "
                 "each is covered by its whole text."
             )
-        if self.method.units[0] == "span" and not example.spans:
-            notes.append("The test has no span: its whole text is explained.")
         return notes
 
 
@@ -351,6 +392,17 @@ def _units(examples: Sequence[Example], kind: UnitKind) -> list[Unit]:
         else:
             units.append(Unit(example))
     return units
+
+
+def _check_masking(classifier: TextClassifier, method: Method) -> None:
+    """A deleted span has no tokens left whose gradients could be compared with those it had."""
+    deleted = classifier.encoder.mask_mode == "delete" and "span" in method.units
+    if deleted and method.locality == "span" and method.contrast == "masked":
+        raise InputError(
+            "mask_mode='delete' leaves no token at the span's place, which locality='span' with "
+            "contrast='masked' compares: use mask_mode='attention', locality='text' or "
+            "contrast='unmasked'"
+        )
 
 
 def _check_training(train: Sequence[Example]) -> None:

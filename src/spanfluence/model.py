@@ -50,6 +50,7 @@ class TextClassifier:
         device: str = "cpu",
         max_length: int | None = None,
         source: str | Path | None = None,
+        mask_mode: str = "mask",
     ) -> None:
         self.device = usable_device(device)
         self.model: Any = model.to(self.device).eval().requires_grad_(False)
@@ -58,7 +59,7 @@ class TextClassifier:
         if max_length is None:
             max_length = readable_length(model, tokenizer)
         check_length(max_length, model, tokenizer)
-        self.encoder = TextEncoder(tokenizer, max_length)
+        self.encoder = TextEncoder(tokenizer, max_length, mask_mode)
         self.labels: tuple[str, ...] = tuple(
             str(model.config.id2label[index]) for index in range(model.config.num_labels)
         )
@@ -73,8 +74,9 @@ class TextClassifier:
         attribute: str | Sequence[str] = "last-2",
         device: str = "cpu",
         max_length: int | None = None,
+        mask_mode: str = "mask",
     ) -> TextClassifier:
-        """From a model folder, a run folder, or the name of a hub model."""
+        """From a model folder, a run folder, or the name of a hub model; `mask_mode`: `TextEncoder`."""
         model, tokenizer = load_parts(source)
         return cls(
             model,
@@ -83,6 +85,7 @@ class TextClassifier:
             device=device,
             max_length=max_length,
             source=source,
+            mask_mode=mask_mode,
         )
 
     def save(self, folder: Path) -> None:
@@ -217,6 +220,12 @@ class TextClassifier:
             [Unit(example), *units], np.full(len(units) + 1, chosen), target
         ).tolist()
         return np.array(masked, dtype=np.float32) - np.float32(plain)
+
+    def visible_spans(self, example: Example, spans: Sequence[Span]) -> list[Span]:
+        """Those spans that touch a token the model reads; a long text is cut."""
+        (encoded,) = self.encoder.encode([example])
+        visible = encoded.starts < encoded.ends
+        return [span for span in spans if (encoded.touching([span]) & visible).any()]
 
     def losses(
         self, units: Sequence[Unit], label_ids: Int[np.ndarray, " units"], target: Target
