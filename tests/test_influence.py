@@ -7,6 +7,7 @@ import pytest
 import reference
 import tiny
 import torch
+from scipy.stats import spearmanr
 
 from spanfluence import METHODS, Explainer, Lissa, ModelPoint, TextClassifier
 from spanfluence.explain import _units
@@ -169,3 +170,16 @@ def test_gradients_do_not_depend_on_neighbours_in_the_batch(tiny_folder):
         together = explainer_for(classifier, examples, "tracinf", {"batch_tokens": 100_000})
         alone = explainer_for(classifier, examples, "tracinf", {"batch_tokens": 1})
         assert_close(alone.scores(examples[:2]), together.scores(examples[:2]), 1e-5)
+
+
+@pytest.mark.parametrize("method", ["pinpoint", "tracin++", "if++"])
+def test_half_precision_ranks_alike(tiny_folder, method):
+    train, tests = tiny.make_examples(24, seed=8), tiny.make_examples(3, seed=9)
+    columns = {"curvature": "ggn", "damping": 1.0} if method == "if++" else {}
+    scores = []
+    for dtype in ("float32", "bfloat16"):
+        classifier = TextClassifier.load(tiny_folder("bert"), dtype=dtype)
+        scores.append(Explainer(classifier, train, method, label="given", **columns).scores(tests))
+    assert np.isfinite(scores[1]).all()
+    for full, half in zip(*scores, strict=True):
+        assert spearmanr(full, half).statistic > 0.97

@@ -20,7 +20,7 @@ from spanfluence.runs import RunFolder
 from spanfluence.train import train_classifier
 from spanfluence.units import Example
 
-SETTINGS: dict[str, Any] = {"learning_rate": 3e-4, "batch_size": 32, "epochs": 7}
+SETTINGS: dict[str, Any] = {"learning_rate": 3e-4, "batch_size": 16, "epochs": 8}
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def run_demo(out: Path, *, say: Callable[[str], None] = print, show_progress: bo
     say("Explaining one good answer and one error ...")
     pinpoint = Explainer(classifier, train)
     first, second = pinpoint.explain_all([good, error])
-    tracin = Explainer(classifier, train, "tracin++").explain(error)
+    tracin = pinpoint.also("tracin++").explain(error)
     demo = Demo(
         run=out / "run",
         report=out / "report.html",
