@@ -300,7 +300,7 @@ def test_damping_reaches_the_curvature(model, monkeypatch):
         ),
         (
             {"curvature": Lissa(), "damping": 1.0},
-            "give damping either in Lissa(damping=...) or as damping=, not both",
+            "damping=1.0 and Lissa(...) do not go together: write it inside Lissa(...)",
         ),
         ({"method": "if", "damping": -1.0}, "Lissa(damping=-1.0"),
     ],

@@ -67,13 +67,12 @@ class UnitBatches:
         self._groups = list(groups.values())
         firsts = [sides[number].units[row].example for (number, row), *_ in self._groups]
         self._encoded = classifier.encoder.encode(firsts)
-        self._batches = length_batches(
-            [
-                len(text) * self._texts(group)
-                for text, group in zip(self._encoded, self._groups, strict=True)
-            ],
-            batch_tokens,
-        )
+        self._batches = length_batches(self.lengths(), batch_tokens)
+
+    def lengths(self) -> list[int]:
+        """Tokens of each example's texts together."""
+        pairs = zip(self._encoded, self._groups, strict=True)
+        return [len(text) * self._texts(group) for text, group in pairs]
 
     def _texts(self, group: Sequence[tuple[int, int]]) -> int:
         masked = {

@@ -244,8 +244,14 @@ def explain(
     sign: Annotated[
         str, typer.Option(help="support: top supports; paper: the paper's signs.")
     ] = "support",
+    curvature: Annotated[
+        str | None, typer.Option(help="Of if, if+, if++: lissa (the paper's), ggn, ekfac or cg.")
+    ] = None,
     damping: Annotated[
-        float | None, typer.Option(help="Lambda of the inverse curvature (if, if+, if++).")
+        str | None, typer.Option(help="Lambda of the inverse curvature: a number, or auto.")
+    ] = None,
+    curvature_sample: Annotated[
+        int | None, typer.Option(help="Training instances that ggn, ekfac or cg look at.")
     ] = None,
     attribute: Annotated[
         str | None,
@@ -270,6 +276,7 @@ def explain(
     memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    dtype: Annotated[str | None, typer.Option(help="float32, or bfloat16.")] = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print JSON (docs/json.md); with --file one line per example."),
@@ -290,10 +297,13 @@ def explain(
         method=method,
         label=label,
         sign=sign,
-        damping=damping,
+        curvature=curvature,
+        damping=_damping(damping),
+        curvature_sample=curvature_sample,
         memory_bytes=parse_size(memory),
         seed=seed,
         mask_mode=mask_mode,
+        dtype=dtype,
         finder=_test_finder(finder, reader),
         max_spans=max_spans,
         mixture=not separate,
@@ -307,6 +317,15 @@ def explain(
             _show(explanation)
     if html is not None:
         _write_html(html, explainer, explanations)
+
+
+def _damping(text: str | None) -> float | str | None:
+    if text is None or text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--damping {text!r} is no number: give one, or auto") from None
 
 
 def _test_finder(name: str, reader: str | None) -> str | Finder | None:
@@ -354,11 +373,15 @@ def _write_html(path: Path, explainer: Explainer, explanations: list[Explanation
 
 
 def _show(explanation: Explanation) -> None:
-    from rich.console import Console
-
     from spanfluence.report.terminal import render_terminal
 
-    Console(highlight=False).print(render_terminal(explanation.to_dict()))
+    _print(render_terminal(explanation.to_dict()))
+
+
+def _print(content: Any) -> None:
+    from rich.console import Console
+
+    Console(highlight=False).print(content)
 
 
 def parse_size(text: str) -> int:
@@ -382,6 +405,42 @@ def parse_size(text: str) -> int:
     if size <= 0:
         raise InputError(f"{text!r} is not a size: it must be positive")
     return size
+
+
+@app.command()
+def doctor(
+    run: Annotated[
+        str | None,
+        typer.Argument(help="A run (or a model with --train): what would explaining cost?"),
+    ] = None,
+    train_file: Annotated[
+        Path | None, typer.Option("--train", help="Training examples, if not those of the run.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="The method to be run.")] = "pinpoint",
+    curvature: Annotated[
+        str | None, typer.Option(help="Of if, if+, if++: lissa, ggn, ekfac or cg.")
+    ] = None,
+    tests: Annotated[int, typer.Option(help="Spans to be explained together.")] = 1,
+    memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
+    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+) -> None:
+    """What is installed, which devices there are, and what a job would cost."""
+    from spanfluence.doctor import facts, job_cost, table
+
+    _print(table("This installation", facts()))
+    if run is not None:
+        from spanfluence.session import open_explainer
+
+        explainer = open_explainer(
+            run,
+            train_file=train_file,
+            device=device,
+            method=method,
+            curvature=curvature,
+            memory_bytes=parse_size(memory),
+        )
+        cost = job_cost(explainer, tests)
+        _print(table(f"{explainer.name}, {tests} tests", cost.rows()))
 
 
 @data_app.command("fetch")

@@ -39,7 +39,7 @@ class Explainer:
     `method` names a row of the table in `methods.py`; any column given by keyword replaces that row's
     choice. `points` may also be a `DeltaFaithful` recipe or a list of `ModelPoint`; `curvature` may also
     be settings such as `Ggn(sample=1000)`; `damping` is the absolute lambda of the inverse curvature, or
-    "auto". `also` makes a second explainer over the same training set, and `scores_together` runs
+    "auto", and `curvature_sample` how many training instances stand for its training set. `also` makes a second explainer over the same training set, and `scores_together` runs
     several in one pass.
 
     A test without spans is explained by those that `finder` proposes: the `max_spans` of highest imp,
@@ -59,6 +59,7 @@ class Explainer:
         points: PointChoice | None = None,
         curvature: str | Curvature | None = None,
         damping: float | str | None = None,
+        curvature_sample: int | None = None,
         memory_bytes: int = 4 << 30,
         batch_tokens: int = BATCH_TOKENS,
         finder: str | Finder | None = "auto",
@@ -68,6 +69,19 @@ class Explainer:
         sharing: Explainer | None = None,
         **columns: Any,
     ) -> None:
+        self._options = {
+            "method": method,
+            "seed": seed,
+            "label": label,
+            "sign": sign,
+            "points": points,
+            "curvature": curvature,
+            "damping": damping,
+            "curvature_sample": curvature_sample,
+            "memory_bytes": memory_bytes,
+            "batch_tokens": batch_tokens,
+            **columns,
+        }
         if sign not in ("support", "paper"):
             raise InputError(f"sign={sign!r} is not known: use 'support' or 'paper'")
         if label not in ("predicted", "given"):
@@ -95,7 +109,7 @@ class Explainer:
         self._label_ids = classifier.label_ids([unit.example for unit in self.train_units], "given")
         self._shared: _Shared = _Shared() if sharing is None else sharing._shared
         self.points: list[ModelPoint] = self._make_points(points)
-        self._curvature = self._make_curvature(curvature, damping)
+        self.curvature = self._make_curvature(curvature, damping, curvature_sample)
 
     def also(self, method: str, **options: Any) -> Explainer:
         """Another method over the same model and training set; points and solves are shared."""
@@ -109,6 +123,15 @@ class Explainer:
             batch_tokens=self.batch_tokens,
             **{**own, **options},
         )
+
+    def over(self, train: Sequence[Example]) -> Explainer:
+        """The same method over other training examples."""
+        return Explainer(self.classifier, train, **self._options)
+
+    def job_for(self, tests: Sequence[Example]) -> Job:
+        """What `scores(tests)` will run; all spans of a test are taken together."""
+        units = _test_units(tests)[self.method.units[0]]
+        return self._job(units, self.classifier.label_ids(tests, self.label))
 
     def _make_points(self, points: PointChoice | None) -> list[ModelPoint]:
         if points is not None and not isinstance(points, str | DeltaFaithful):
@@ -130,25 +153,29 @@ class Explainer:
         return self._shared.points[key]
 
     def _make_curvature(
-        self, curvature: str | Curvature | None, damping: float | str | None
+        self,
+        curvature: str | Curvature | None,
+        damping: float | str | None,
+        sample: int | None,
     ) -> Curvature | None:
         name = self.method.curvature
+        given = {"damping": damping, "curvature_sample": sample}
+        odd = next((f"{key}={value}" for key, value in given.items() if value is not None), None)
         if name == "identity":
-            if damping is not None:
-                raise InputError(
-                    f"damping={damping} has no meaning without curvature: pass curvature='ggn'"
-                )
+            if odd is not None:
+                raise InputError(f"{odd} has no meaning without curvature: pass curvature='ggn'")
             return None
         if curvature is None or isinstance(curvature, str):
-            return curvature_named(name, damping, None, self.seed)
-        if damping is not None:
+            return curvature_named(name, damping, sample, self.seed)
+        if odd is not None:
+            kind = type(curvature).__name__
             raise InputError(
-                f"give damping either in {type(curvature).__name__}(damping=...) or as damping=, not both"
+                f"{odd} and {kind}(...) do not go together: write it inside {kind}(...)"
             )
         return curvature
 
     @property
-    def _capture(self) -> Capture:
+    def capture(self) -> Capture:
         """Made at the first use: probing the layers costs a few passes."""
         if self._shared.capture is None:
             self._shared.capture = Capture(self.classifier)
@@ -156,14 +183,14 @@ class Explainer:
 
     def _operators(self) -> list[Operator | None]:
         """P at each point."""
-        if self._curvature is None:
+        if self.curvature is None:
             return [None] * len(self.points)
-        return [self._operator(self._curvature, point) for point in self.points]
+        return [self._operator(self.curvature, point) for point in self.points]
 
     def _operator(self, curvature: Curvature, point: ModelPoint) -> Operator:
         shared = self._shared
         if shared.problem is None:
-            shared.problem = TrainingProblem(self.classifier, self.train, self._capture)
+            shared.problem = TrainingProblem(self.classifier, self.train, self.capture)
         key = (curvature, id(point))
         if key not in shared.operators:
             shared.operators[key] = operator_at(curvature, shared.problem, point)
@@ -318,9 +345,9 @@ class Explainer:
     def settings(self) -> dict[str, Any]:
         """Every choice behind the scores, as it stands in results."""
         columns: dict[str, Any] = {**asdict(self.method), "units": list(self.method.units)}
-        if self._curvature is not None:
-            columns["damping"] = self._curvature.damping
-            if self._curvature.damping == "auto":
+        if self.curvature is not None:
+            columns["damping"] = self.curvature.damping
+            if self.curvature.damping == "auto":
                 columns["damping"] = [p.damping for p in self._operators() if p is not None]
         columns["mask"] = self.classifier.encoder.mask_mode
         return {**columns, "sign": self.sign, "label": self.label, "seed": self.seed}
@@ -361,20 +388,24 @@ def scores_together(
         raise InputError("explainers can run together only if made from each other: use .also(...)")
     if not tests:
         return [explainer._none() for explainer in explainers]
-    units = {
-        "span": [Unit(test, test.spans) for test in tests],
-        "instance": [Unit(test) for test in tests],
-    }
+    units = _test_units(tests)
     labels = {e.label: first.classifier.label_ids(tests, e.label) for e in explainers}
     jobs = [e._job(units[e.method.units[0]], labels[e.label]) for e in explainers]
     return _run(explainers, jobs, advance)
+
+
+def _test_units(tests: Sequence[Example]) -> dict[UnitKind, list[Unit]]:
+    return {
+        "span": [Unit(test, test.spans) for test in tests],
+        "instance": [Unit(test) for test in tests],
+    }
 
 
 def _run(
     explainers: Sequence[Explainer], jobs: Sequence[Job], advance: Callable[[int], None]
 ) -> list[Float[np.ndarray, "tests units"]]:
     first = explainers[0]
-    found = Scorer(first.classifier, first._capture).scores(
+    found = Scorer(first.classifier, first.capture).scores(
         jobs, memory_bytes=first.memory_bytes, batch_tokens=first.batch_tokens, advance=advance
     )
     return [

@@ -86,15 +86,14 @@ class Influence:
         return [result.astype(np.float32) for result in results]
 
     def _blocks(self, jobs: Sequence[Job], memory_bytes: int) -> list[Int[np.ndarray, " rows"]]:
-        each = bytes_per_test(self.classifier, sum(len(job.points) for job in jobs))
+        each = sum(bytes_per_test(self.classifier, job) for job in jobs)
         if each > memory_bytes:
             raise InputError(
                 f"one test needs {each / 1e9:.2f} GB for its gradients, more than the budget of "
                 f"{memory_bytes / 1e9:.2f} GB: raise the memory or attribute fewer parameters"
             )
         tests = len(jobs[0].tests.units)
-        blocks = max(1, -(-tests * each // memory_bytes))
-        return np.array_split(np.arange(tests), blocks)
+        return np.array_split(np.arange(tests), max(1, -(-tests // (memory_bytes // each))))
 
     def _test_sides(
         self, jobs: Sequence[Job], block: Int[np.ndarray, " rows"], batch_tokens: int
@@ -159,10 +158,10 @@ class Influence:
         return totals
 
 
-def bytes_per_test(classifier: TextClassifier, points: int) -> int:
-    """Bytes of the gradients of one test at some points."""
-    parameters = classifier.attributed.values()
-    return points * sum(p.numel() * p.element_size() for p in parameters)
+def bytes_per_test(classifier: TextClassifier, job: Job) -> int:
+    """Bytes that the gradients of one test take; a solve holds vectors, solution and products."""
+    own = sum(4 * p.numel() for p in classifier.attributed.values())
+    return sum(own if operator is None else 3 * own for operator in job.operators)
 
 
 def _scores(method: Method, tests: _TestSide, train: UnitGradients) -> Float[Tensor, "tests units"]:

@@ -23,6 +23,7 @@ def open_explainer(
     attribute: str | None = None,
     device: str = "cpu",
     mask_mode: str = "mask",
+    dtype: str | None = None,
     **options: Any,
 ) -> Explainer:
     """An explainer of a run's model; or of any model folder or hub name, given its training file."""
@@ -36,11 +37,16 @@ def open_explainer(
             device=device,
             max_length=settings["max_length"],
             mask_mode=mask_mode,
+            dtype=dtype,
         )
         train = run.training_examples() if train_file is None else load_examples(train_file)
     else:
         classifier = TextClassifier.load(
-            source, attribute=attribute or "last-2", device=device, mask_mode=mask_mode
+            source,
+            attribute=attribute or "last-2",
+            device=device,
+            mask_mode=mask_mode,
+            dtype=dtype,
         )
         if train_file is None:
             raise InputError(
