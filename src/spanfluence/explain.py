@@ -15,10 +15,10 @@ from spanfluence.errors import InputError
 from spanfluence.explanation import Explanation, Influence, Part
 from spanfluence.influence import BATCH_TOKENS, Side, Solver
 from spanfluence.influence import Influence as Scorer
-from spanfluence.methods import Method, Sign, UnitKind, method_named
+from spanfluence.methods import Method, Sign, method_named
 from spanfluence.model import LabelChoice, TextClassifier
 from spanfluence.points import DeltaFaithful, ModelPoint, checkpoint_points, final_point
-from spanfluence.units import Example, Unit
+from spanfluence.units import Example, Unit, units_of
 
 PointChoice = str | DeltaFaithful | Sequence[ModelPoint]
 
@@ -68,7 +68,7 @@ class Explainer:
         if columns and self.method != method_named(method):
             changed = ", ".join(f"{name}={value}" for name, value in columns.items())
             self.name = f"{method} with {changed}"
-        self.train_units: list[Unit] = _units(self.train, self.method.units[1])
+        self.train_units: list[Unit] = units_of(self.train, self.method.units[1])
         self._label_ids = classifier.label_ids([unit.example for unit in self.train_units], "given")
         self.points: list[ModelPoint] = self._make_points(points)
         self._operator = self._make_operator(curvature, damping)
@@ -161,7 +161,7 @@ class Explainer:
         """Explanations of many tests in one pass over the training set."""
         if top_k < 1:
             raise InputError(f"top_k={top_k} must be at least 1")
-        units = [_units([example], self.method.units[0]) for example in examples]
+        units = [units_of([example], self.method.units[0]) for example in examples]
         flat = [unit for group in units for unit in group]
         labels = self.classifier.label_ids(examples, self.label)
         repeated = np.repeat(labels, [len(group) for group in units])
@@ -248,17 +248,6 @@ class Explainer:
         if self.method.units[0] == "span" and not example.spans:
             notes.append("The test has no span: its whole text is explained.")
         return notes
-
-
-def _units(examples: Sequence[Example], kind: UnitKind) -> list[Unit]:
-    """One unit per span; an example without spans, or any under kind "instance", is one whole unit."""
-    units: list[Unit] = []
-    for example in examples:
-        if kind == "span" and example.spans:
-            units.extend(Unit(example, (span,)) for span in example.spans)
-        else:
-            units.append(Unit(example))
-    return units
 
 
 def _check_training(train: Sequence[Example]) -> None:
