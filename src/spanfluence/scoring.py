@@ -1,0 +1,144 @@
+"""Score matrices of many methods and baselines for the same tests, in one shape.
+
+A method is asked for by a mapping: `{"method": "faithful", "scale": "cosine"}`, a row of the table and any
+keywords of `Explainer`. `all_scores` is the one place where methods are run for evaluations, so that an
+engine that computes several in one pass over the training set has one place to stand in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from spanfluence import baselines
+from spanfluence.baselines import Embedder
+from spanfluence.errors import InputError
+from spanfluence.explain import Explainer
+from spanfluence.methods import method_named
+from spanfluence.metrics import Matrix
+from spanfluence.model import LabelChoice, TextClassifier
+from spanfluence.points import ModelPoint
+from spanfluence.progress import progress_bar
+from spanfluence.units import Example, Unit, units_of
+
+Asked = Mapping[str, Any]
+
+GRADIENT_COSINE: dict[str, Any] = {"method": "faithful", "scale": "cosine"}
+PAPER_METHODS: dict[str, dict[str, Any]] = {
+    name: {"method": name}
+    for name in ("if", "if+", "if++", "tracin", "tracinf", "tracin+", "tracin++", "control")
+}
+DEFAULT_METHODS: dict[str, dict[str, Any]] = {
+    **PAPER_METHODS,
+    "pinpoint": {"method": "pinpoint"},
+    "gradient cosine": GRADIENT_COSINE,
+}
+BASELINES = ("random", "overlap", "bm25", "embedding")
+SAME_LABEL = ", same label"
+"""Suffix of a baseline that lists units of the test's label before all others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The list of one method for every test; positive supports the test."""
+
+    name: str
+    units: Sequence[Unit]
+    scores: Matrix
+    paper_sign: int = 1
+    """-1 where the paper's numbers are those of the opposite end of the list."""
+
+    @property
+    def span_units(self) -> bool:
+        """Whether the units are spans, at least where the examples have any."""
+        return any(unit.spans for unit in self.units)
+
+    def owners(self, train: Sequence[Example]) -> Int[np.ndarray, " units"]:
+        """The row of the training set that each unit belongs to."""
+        row_of = {id(example): row for row, example in enumerate(train)}
+        return np.array([row_of[id(unit.example)] for unit in self.units])
+
+
+def check_tests(tests: Sequence[Example]) -> None:
+    """Raise unless every test has a label and a span, which every table here needs."""
+    if not tests:
+        raise InputError("there are no tests: give at least one example with a label and a span")
+    for test in tests:
+        if test.label is None:
+            raise InputError(f"test {test.id!r} has no label: evaluations need the right answer")
+        if not test.spans:
+            raise InputError(
+                f"test {test.id!r} has no spans: annotate the tests first ('spanfluence spans'), "
+                "or leave it out"
+            )
+
+
+def explainer_for(
+    classifier: TextClassifier,
+    train: Sequence[Example],
+    asked: Asked,
+    *,
+    label: LabelChoice = "given",
+    seed: int = 0,
+    checkpoints: Sequence[ModelPoint] | None = None,
+) -> Explainer:
+    """An explainer for what is asked; `checkpoints` stand in for those of a run folder."""
+    options: dict[str, Any] = {"seed": seed, "label": label, **asked}
+    row = method_named(options.get("method", "pinpoint"))
+    if checkpoints and options.get("points", row.points) == "checkpoints":
+        options["points"] = list(checkpoints)
+    return Explainer(classifier, train, **options)
+
+
+def all_scores(
+    classifier: TextClassifier,
+    train: Sequence[Example],
+    tests: Sequence[Example],
+    methods: Mapping[str, Asked],
+    *,
+    label: LabelChoice = "given",
+    seed: int = 0,
+    checkpoints: Sequence[ModelPoint] | None = None,
+    show: bool = False,
+) -> Iterator[Scored]:
+    """The lists of all methods, each yielded as soon as it is there, so that it can be kept."""
+    for name, asked in methods.items():
+        explainer = explainer_for(
+            classifier, train, asked, label=label, seed=seed, checkpoints=checkpoints
+        )
+        with progress_bar(name, len(explainer.train_units), show=show) as advance:
+            scores = explainer.scores(tests, advance=advance)
+        yield Scored(name, explainer.train_units, scores, explainer.method.paper_sign)
+
+
+def baseline_scores(
+    train: Sequence[Example],
+    tests: Sequence[Example],
+    embed: Embedder,
+    *,
+    names: Sequence[str] = BASELINES,
+    seed: int = 0,
+    same_label: bool = True,
+) -> list[Scored]:
+    """The baselines over training spans, each also restricted to units of the test's label."""
+    units = units_of(train, "span")
+    asked = [Unit(test, test.spans) for test in tests]
+    ways: dict[str, Callable[[], Matrix]] = {
+        "random": lambda: baselines.random_scores(asked, units, seed=seed),
+        "overlap": lambda: baselines.overlap_scores(asked, units),
+        "bm25": lambda: baselines.bm25_scores(asked, units),
+        "embedding": lambda: baselines.embedding_scores(asked, units, embed),
+    }
+    found: list[Scored] = []
+    for name in names:
+        scores = ways[name]()
+        found.append(Scored(name, units, scores))
+        if same_label:
+            own = [unit.example.label for unit in units]
+            limited = baselines.restricted(scores, [test.label for test in tests], own)
+            found.append(Scored(name + SAME_LABEL, units, limited))
+    return found
