@@ -88,7 +88,7 @@ def test_more_epochs_than_the_schedule_has(run):
 
 def test_accuracy_and_log_odds():
     logits = np.array([[2.0, 0.0, 0.0], [0.0, 1.0, 3.0]])
-    assert accuracy(logits, [0, 1]) == 0.5
+    assert accuracy(logits, np.array([0, 1])) == 0.5
     p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     own = p[[0, 1], [0, 1]]
-    assert log_odds(logits, [0, 1]) == pytest.approx(np.log(own / (1 - own)))
+    assert log_odds(logits, np.array([0, 1])) == pytest.approx(np.log(own / (1 - own)))

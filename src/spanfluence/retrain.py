@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from spanfluence.data import fingerprint
 from spanfluence.errors import InputError
@@ -159,13 +159,15 @@ class Retrainer:
         return self.cache / f"{digest.hexdigest()[:32]}-{seed}.json"
 
 
-def accuracy(logits: Float[np.ndarray, "tests classes"], label_ids: Sequence[int]) -> float:
+def accuracy(
+    logits: Float[np.ndarray, "tests classes"], label_ids: Int[np.ndarray, " tests"]
+) -> float:
     """Share of the tests whose highest logit is that of their label."""
-    return float((logits.argmax(axis=1) == np.asarray(label_ids)).mean())
+    return float((logits.argmax(axis=1) == label_ids).mean())
 
 
 def log_odds(
-    logits: Float[np.ndarray, "tests classes"], label_ids: Sequence[int]
+    logits: Float[np.ndarray, "tests classes"], label_ids: Int[np.ndarray, " tests"]
 ) -> Float[np.ndarray, " tests"]:
     """log p / (1 - p) of each test's label: what subsets are compared by."""
     rows = np.arange(len(logits))
