@@ -26,20 +26,20 @@ def render_page(title: str, sections: Sequence[Mapping[str, Any]]) -> str:
     side by side where the window is wide; where they explain the same test it is shown once.
     """
     views = [_section(section) for section in sections]
-    return _render("page.html", title=title, heading=title, sections=views, level=3)
+    return render_template("page.html", title=title, heading=title, sections=views, level=3)
 
 
 def render_explanation(explanation: Data) -> str:
     """A complete page for one explanation, headed by its question."""
     section = _section({"title": None, "lead": None, "explanations": [explanation]})
     title = question(explanation["test"])
-    return _render("page.html", title=title, heading=None, sections=[section], level=1)
+    return render_template("page.html", title=title, heading=None, sections=[section], level=1)
 
 
 def render_fragment(explanation: Data) -> str:
     """One explanation with its own styles, to stand inside a notebook or another page."""
     section = _section({"title": None, "lead": None, "explanations": [explanation]})
-    return _render("fragment.html", section=section, level=3)
+    return render_template("fragment.html", section=section, level=3)
 
 
 def _section(section: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,8 +53,13 @@ def _section(section: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _render(template: str, **values: Any) -> str:
-    styles = {"styles": _style("explanation.css"), "page_styles": _style("page.css")}
+def render_template(template: str, **values: Any) -> str:
+    """A template of this folder with our styles; every value is escaped."""
+    styles = {
+        "styles": _style("explanation.css"),
+        "page_styles": _style("page.css"),
+        "audit_styles": _style("audit.css"),
+    }
     text = _environment().get_template(template).render(**styles, **values)
     return _UNWRITABLE.sub("\ufffd", text)
 

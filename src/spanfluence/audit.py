@@ -1,0 +1,334 @@
+"""An audit of the training set: which of its spans, labels and phrases make a model err on held-out data?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from spanfluence.errors import InputError
+from spanfluence.explain import Explainer
+from spanfluence.model import TextClassifier
+from spanfluence.phrases import Phrase, over_represented
+from spanfluence.progress import progress_bar
+from spanfluence.session import open_explainer
+from spanfluence.units import Example, Span, Unit, units_of
+
+FORMAT = "spanfluence.audit/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditSettings:
+    """`top`: rows of each list; `supporters`: how far down an error's list phrases are sought."""
+
+    top: int = 20
+    supporters: int = 20
+    phrase_rows: int = 3
+    most_errors: int = 200
+    """Errors beyond so many add little and cost memory; the surest come first."""
+
+    def __post_init__(self) -> None:
+        for name in ("top", "supporters", "phrase_rows", "most_errors"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name}={getattr(self, name)} must be at least 1")
+
+
+@dataclass(frozen=True)
+class Error:
+    """A held-out example that the model gets wrong, and the spans that pull it there."""
+
+    example: Example
+    predicted: str
+    chance: float
+
+
+@dataclass(frozen=True)
+class HarmfulSpan:
+    """A training unit that pulls errors towards the wrong label.
+
+    `harm` is the sum over errors of its support for the wrong label minus its support for the right one.
+    """
+
+    unit: Unit
+    harm: float
+    errors: int
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A training row whose label may be wrong; `says` is what the model says when asked as told."""
+
+    example: Example
+    says: str
+    chance: float
+    reason: str
+    span: Span | None
+    harm: float
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was found, as plain data."""
+
+    method: str
+    examined: int
+    accuracy: float
+    errors: Sequence[Error]
+    spans: Sequence[HarmfulSpan]
+    phrases: Sequence[tuple[Phrase, Sequence[Unit]]]
+    suspects: Sequence[Suspect]
+    train_units: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form; reports are drawn from it."""
+        return {
+            "format": FORMAT,
+            "method": self.method,
+            "examined": self.examined,
+            "accuracy": self.accuracy,
+            "train_units": self.train_units,
+            "errors": [
+                {
+                    **_row(e.example),
+                    "spans": _pairs(e.example.spans),
+                    "predicted": e.predicted,
+                    "chance": e.chance,
+                }
+                for e in self.errors
+            ],
+            "spans": [{**_unit(s.unit), "harm": s.harm, "errors": s.errors} for s in self.spans],
+            "phrases": [_phrase(phrase, units) for phrase, units in self.phrases],
+            "suspects": [
+                {
+                    **_row(s.example),
+                    "spans": _pairs((s.span,) if s.span else ()),
+                    "says": s.says,
+                    "chance": s.chance,
+                    "reason": s.reason,
+                    "harm": s.harm,
+                }
+                for s in self.suspects
+            ],
+        }
+
+
+def _row(example: Example) -> dict[str, Any]:
+    label = None if example.label is None else str(example.label)
+    return {"id": example.id, "context": example.context, "text": example.text, "label": label}
+
+
+def _unit(unit: Unit) -> dict[str, Any]:
+    return {**_row(unit.example), "spans": _pairs(unit.spans), "words": unit.text}
+
+
+def _pairs(spans: Sequence[Span]) -> list[list[int]]:
+    return [[span.start, span.end] for span in spans]
+
+
+def _phrase(phrase: Phrase, units: Sequence[Unit]) -> dict[str, Any]:
+    return {
+        "phrase": phrase.phrase,
+        "flagged": phrase.flagged,
+        "everywhere": phrase.everywhere,
+        "expected": phrase.expected,
+        "lift": phrase.lift,
+        "p_value": phrase.p_value,
+        "variants": list(phrase.variants),
+        "examples": [_unit(unit) for unit in units],
+    }
+
+
+def audit(
+    explainer: Explainer,
+    dev: Sequence[Example],
+    settings: AuditSettings | None = None,
+    *,
+    show: bool = False,
+) -> Audit:
+    """Ask why the model errs on `dev`, and gather the answers. The explainer must use given labels."""
+    settings = settings or AuditSettings()
+    if explainer.label != "given":
+        raise InputError("an audit asks about chosen labels: make the explainer with label='given'")
+    _check(explainer, dev)
+    errors, accuracy = find_errors(explainer.classifier, dev)
+    if not errors:
+        raise InputError(
+            f"the model makes no error on the {len(dev)} rows: give held-out data that it gets wrong"
+        )
+    errors = errors[: settings.most_errors]
+    wrong, right = _scores(explainer, errors, show)
+    harm = wrong.sum(axis=0) - right.sum(axis=0)
+    tops = _tops(wrong, settings.supporters)
+    phrases = _phrases(explainer.train_units, tops, harm, settings)
+    return Audit(
+        method=explainer.name,
+        examined=len(dev),
+        accuracy=accuracy,
+        errors=errors,
+        spans=_harmful(explainer.train_units, tops, harm, settings.top),
+        phrases=phrases,
+        suspects=_suspects(explainer, harm, [p for p, _ in phrases], settings.top),
+        train_units=len(explainer.train_units),
+    )
+
+
+def _check(explainer: Explainer, dev: Sequence[Example]) -> None:
+    if not dev:
+        raise InputError("the held-out file has no rows: give labelled examples")
+    explainer.classifier.label_ids(dev, "given")  # raises for a row without a known label
+    known = {explainer.classifier.label_id(example.label) for example in explainer.train}
+    if len(known) < 2:
+        raise InputError("the training set holds a single class: there is nothing to audit")
+
+
+def find_errors(classifier: TextClassifier, dev: Sequence[Example]) -> tuple[list[Error], float]:
+    """The errors, the surest first, each with the spans that pull towards the wrong label; accuracy."""
+    predicted = classifier.predict(dev)
+    right = classifier.label_ids(dev, "given")
+    errors = []
+    for example, label, chances, gold in zip(dev, *predicted, right, strict=True):
+        if label != classifier.labels[gold]:
+            asked = replace(example, spans=_pulling(classifier, example))
+            errors.append(Error(asked, label, float(chances.max())))
+    errors.sort(key=lambda error: -error.chance)
+    return errors, 1 - len(errors) / len(dev)
+
+
+def _pulling(classifier: TextClassifier, example: Example) -> tuple[Span, ...]:
+    """Spans that the wrong label needs; the one it needs most where it needs none."""
+    if len(example.spans) < 2:
+        return example.spans
+    importance = classifier.importance(example, example.spans)
+    pulling = [s for s, value in zip(example.spans, importance, strict=True) if value > 0]
+    return tuple(pulling) or (example.spans[int(importance.argmax())],)
+
+
+def _scores(
+    explainer: Explainer, errors: Sequence[Error], show: bool
+) -> tuple[Float[np.ndarray, "asked units"], Float[np.ndarray, "asked units"]]:
+    """Support for the wrong and for the right label, one row for each span of each error."""
+    asked = [
+        (replace(unit.example, spans=unit.spans), error.predicted)
+        for error in errors
+        for unit in units_of([error.example], "span")
+    ]
+    tests = [replace(example, label=label) for example, label in asked]
+    tests += [example for example, _ in asked]
+    with progress_bar("training units", len(explainer.train_units), show=show) as advance:
+        scores = explainer.scores(tests, advance=advance)
+    return scores[: len(asked)], scores[len(asked) :]
+
+
+def _tops(scores: Float[np.ndarray, "asked units"], count: int) -> list[np.ndarray]:
+    """The strongest supporters of each question; units that do not support it are none."""
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+    return [row[scores[number, row] > 0] for number, row in enumerate(order)]
+
+
+def _harmful(
+    units: Sequence[Unit], tops: Sequence[np.ndarray], harm: np.ndarray, top: int
+) -> list[HarmfulSpan]:
+    counts = np.bincount(np.concatenate(tops).astype(np.int64), minlength=len(units))
+    order = np.argsort(-harm, kind="stable")[:top]
+    return [
+        HarmfulSpan(units[i], float(harm[i]), int(counts[i])) for i in order.tolist() if harm[i] > 0
+    ]
+
+
+def _phrases(
+    units: Sequence[Unit], tops: Sequence[np.ndarray], harm: np.ndarray, settings: AuditSettings
+) -> list[tuple[Phrase, list[Unit]]]:
+    """Over-represented phrases among the supporters of errors, each with its most harmful units."""
+    flagged = {int(index) for row in tops for index in row}
+    found = over_represented([unit.text for unit in units], flagged, most=settings.top)
+    return [
+        (
+            phrase,
+            [
+                units[i]
+                for i in sorted(phrase.units, key=lambda i: -harm[i])[: settings.phrase_rows]
+            ],
+        )
+        for phrase in found
+    ]
+
+
+def _suspects(
+    explainer: Explainer, harm: np.ndarray, phrases: Sequence[Phrase], top: int
+) -> list[Suspect]:
+    """Rows whose label the model itself denies, or holds only because of a harmful span."""
+    rows: dict[int, Suspect] = {}
+    resting = _resting(explainer, harm, {i for phrase in phrases for i in phrase.units}, top)
+    for suspect in [*resting, *_denied(explainer, top)]:
+        rows.setdefault(id(suspect.example), suspect)
+    found = list(rows.values())
+    return sorted(found, key=lambda s: -s.harm)[:top]
+
+
+def _resting(explainer: Explainer, harm: np.ndarray, named: set[int], top: int) -> list[Suspect]:
+    """Rows that get another label when a harmful span is masked: the label rests on that span."""
+    order = [i for i in np.argsort(-harm, kind="stable").tolist() if harm[i] > 0]
+    chosen = [i for i in order if i in named or not named][: 5 * top]
+    units = [explainer.train_units[i] for i in chosen if explainer.train_units[i].spans]
+    scores = [float(harm[i]) for i in chosen if explainer.train_units[i].spans]
+    if not units:
+        return []
+    classifier = explainer.classifier
+    logits = classifier.logits(classifier.encode_units(units))
+    given = classifier.label_ids([unit.example for unit in units], "given")
+    return [
+        Suspect(
+            unit.example,
+            classifier.labels[int(row.argmax())],
+            float(_chances(row).max()),
+            f"its label rests on “{unit.text}”",
+            unit.spans[0],
+            score,
+        )
+        for unit, row, label, score in zip(units, logits, given, scores, strict=True)
+        if row.argmax() != label
+    ]
+
+
+def _denied(explainer: Explainer, top: int) -> list[Suspect]:
+    """Rows to which the model, though trained on them, gives another label; the surest first."""
+    classifier, train = explainer.classifier, explainer.train
+    logits = classifier.logits(classifier.encoder.encode(train))
+    given = classifier.label_ids(train, "given")
+    found = [
+        Suspect(
+            example,
+            classifier.labels[int(row.argmax())],
+            float(_chances(row).max()),
+            "the model was not convinced",
+            None,
+            0.0,
+        )
+        for example, row, label in zip(train, logits, given, strict=True)
+        if row.argmax() != label
+    ]
+    return sorted(found, key=lambda suspect: -suspect.chance)[:top]
+
+
+def _chances(logits: Float[np.ndarray, " classes"]) -> Float[np.ndarray, " classes"]:
+    odds = np.exp(logits - logits.max())
+    return np.asarray(odds / odds.sum())
+
+
+def audit_run(
+    run: str,
+    dev: Sequence[Example],
+    *,
+    method: str = "pinpoint",
+    train_file: Path | None = None,
+    settings: AuditSettings | None = None,
+    show: bool = False,
+    **options: Any,
+) -> Audit:
+    """The audit of a run folder, or of any model with its training file."""
+    explainer = open_explainer(run, train_file=train_file, method=method, label="given", **options)
+    return audit(explainer, dev, settings, show=show)
