@@ -122,6 +122,11 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option(help="A part of the data, for a first look.")] = False,
     curvature: Annotated[str, typer.Option(help="Inverse curvature of if, if+, if++.")] = "lissa",
+    seeds: Annotated[int, typer.Option(help="Retrainings of each subset for Ral.")] = 3,
+    removal_train: Annotated[
+        int | None, typer.Option(help="Training rows for Ral; default: all.")
+    ] = None,
+    faithful_tests: Annotated[int, typer.Option(help="Tests of the faithfulness table.")] = 50,
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
 ) -> None:
     """The paper's tables and figure from the real data. Interrupted, it resumes."""
@@ -139,6 +144,9 @@ def reproduce(
         stages=tuple(stages or ()),
         quick=quick,
         curvature=curvature,
+        seeds=seeds,
+        removal_train=removal_train,
+        faithful_tests=faithful_tests,
         seed=seed,
         show=True,
     )

@@ -9,7 +9,12 @@ import numpy as np
 
 from spanfluence.baselines import words
 from spanfluence.evaluation.bench import Bench
-from spanfluence.evaluation.removal import fall_interval, held_out_accuracies, removal_bench
+from spanfluence.evaluation.removal import (
+    fall_interval,
+    held_out_accuracies,
+    removal_bench,
+    worth_retraining,
+)
 from spanfluence.evaluation.tables import Table, percent
 from spanfluence.metrics import ral, top_share
 from spanfluence.progress import progress_bar
@@ -27,7 +32,7 @@ def span_removal_table(bench: Bench) -> Table:
     left of a method's fall above it is owed to the words, not to the choice of texts.
     """
     part = removal_bench(bench)
-    lists = [scored for scored in part.scored if scored.span_units]
+    lists = [scored for scored in worth_retraining(part.scored) if scored.span_units]
     before = held_out_accuracies(part, [Unit(example) for example in part.train])
     rows = []
     with progress_bar("retraining", len(lists), show=bench.show) as advance:
