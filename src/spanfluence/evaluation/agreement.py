@@ -66,15 +66,25 @@ class Judge:
         return self._known[kind]
 
     def _make(self, units: Sequence[Unit]) -> Truth:
-        model = self.bench.classifier
+        kind = "span" if any(unit.spans for unit in units) else "instance"
+        encoder = type(self.bench.embed).__name__
+        settings = self.bench.settings(kind=kind, encoder=encoder)
+        stage = f"{self.bench.name}-truth/{kind}"
+        found = self.bench.stages.arrays(stage, settings, lambda: self._compute(units))
+        labels = [unit.example.label for unit in units]
+        return Truth(**found, lag=agreement([t.example.label for t in self.tests], labels))
+
+    def _compute(self, units: Sequence[Unit]) -> dict[str, np.ndarray]:
+        model, small = self.bench.classifier, np.float32
         tests = model.embeddings(self.tests)
+        own = cosines(tests, model.embeddings(units)).astype(small)
         spans = [Unit(unit.example, unit.spans or unit.example.spans) for unit in units]
-        return Truth(
-            sag=cosines(tests, model.embeddings(units)),
-            sag_span=cosines(tests, model.embeddings(spans)),
-            sag_sentence=_sentence_cosines(self.tests, units, self.bench.embed),
-            lag=agreement([t.example.label for t in self.tests], [u.example.label for u in units]),
-        )
+        same = spans == list(units)
+        return {
+            "sag": own,
+            "sag_span": own if same else cosines(tests, model.embeddings(spans)).astype(small),
+            "sag_sentence": _sentence_cosines(self.tests, units, self.bench.embed).astype(small),
+        }
 
 
 def _sentence_cosines(tests: Sequence[Unit], units: Sequence[Unit], embed: Embedder) -> Matrix:

@@ -10,11 +10,26 @@ from spanfluence.evaluation.tables import Table
 from spanfluence.files import atomic_write
 from spanfluence.metrics import Interval
 
-PALETTE = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8c8c8c",
-)  # fmt: skip
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+BLUE, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#8c8c8c"
+PALETTE = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
 STYLES = ("-", "--", ":", "-.")
 MARKERS = "osD^vP*X"
+# A colour for each family, a fuller line for each plus sign, grey for what any method must beat.
+LINES: dict[str, tuple[str, str, str]] = {
+    "if": (BLUE, ":", "o"), "if+": (BLUE, "--", "s"), "if++": (BLUE, "-", "D"),
+    "tracin": (BLACK, ":", "o"), "tracinf": (RED, ":", "o"), "tracin+": (RED, "--", "s"),
+    "tracin++": (RED, "-", "D"), "control": (PURPLE, "-.", "D"), "pinpoint": (GREEN, "-", "*"),
+    "gradient cosine": (SKY, "-", "^"), "random": (GREY, ":", "x"), "bm25": (GREY, "--", "v"),
+    "embedding": (GREY, "-", "P"),
+}  # fmt: skip
+
+
+def _line(method: str, number: int) -> dict[str, Any]:
+    size = len(PALETTE)
+    spare = (PALETTE[number % size], STYLES[number // size % 4], MARKERS[number % 8])
+    color, style, marker = LINES.get(method, spare)
+    return {"color": color, "ls": style, "marker": marker, "ms": 5, "lw": 1.6}
 
 
 def curve_figure(table: Table, measures: Sequence[str], methods: Sequence[str], path: Path) -> None:
@@ -28,11 +43,7 @@ def curve_figure(table: Table, measures: Sequence[str], methods: Sequence[str], 
                 [row["K"] for row in rows],
                 [row[measure] for row in rows],
                 label=method,
-                color=PALETTE[number % len(PALETTE)],
-                ls=STYLES[number // len(PALETTE) % len(STYLES)],
-                marker=MARKERS[number % len(MARKERS)],
-                ms=4.5,
-                lw=1.5,
+                **_line(method, number),
             )
         panel.set_xscale("log")
         ks = sorted({int(str(row["K"])) for row in table.rows})
@@ -49,7 +60,7 @@ def curve_figure(table: Table, measures: Sequence[str], methods: Sequence[str], 
 def bar_figure(table: Table, columns: Sequence[str], path: Path, *, label: str = "method") -> None:
     """Horizontal bars with intervals, one group for each row, the best on top."""
     rows = sorted(table.rows, key=lambda row: -_mean(row.get(columns[0])))
-    figure = _figure(width=7.6, height=1.2 + 0.22 * len(rows) * (1 + len(columns)))
+    figure = _figure(width=7.6, height=1.1 + 0.16 * len(rows) * (1 + len(columns)))
     panel = figure.subplots()
     height = 0.8 / len(columns)
     for number, column in enumerate(columns):
@@ -58,7 +69,7 @@ def bar_figure(table: Table, columns: Sequence[str], path: Path, *, label: str =
             [place + number * height for place in range(len(rows))],
             [_mean(cell) for cell in cells],
             height=0.92 * height,
-            color=PALETTE[number],
+            color=PALETTE[number] if len(columns) > 1 else [_shade(row[label]) for row in rows],
             hatch=("", "///", "...")[number % 3],
             edgecolor="white",
             label=column,
@@ -69,7 +80,7 @@ def bar_figure(table: Table, columns: Sequence[str], path: Path, *, label: str =
         [place + height * (len(columns) - 1) / 2 for place in range(len(rows))],
         [str(row[label]) for row in rows],
     )
-    panel.invert_yaxis()
+    panel.set_ylim(len(rows) - 0.4, -0.6)  # the first row on top
     panel.axvline(0, color="#333333", lw=0.8)
     panel.set_xlabel("mean, with 95 % bootstrap interval")
     panel.set_title(table.title, fontsize=10, loc="left", wrap=True)
@@ -77,6 +88,12 @@ def bar_figure(table: Table, columns: Sequence[str], path: Path, *, label: str =
         panel.legend(frameon=False, loc="lower right")
     _tidy(panel)
     _save(figure, path)
+
+
+def _shade(name: Any) -> str:
+    """Baselines in grey."""
+    plain = str(name).split(",")[0]
+    return GREY if plain in ("random", "bm25", "embedding", "overlap", "chance") else BLUE
 
 
 def _mean(cell: Any) -> float:

@@ -215,7 +215,7 @@ def _write(
         counts={"training rows": len(bench.train), **counts, "explained": len(bench.tests)},
         filtered=plan.released is not None,
         model={
-            "base": record["base"],
+            "base": Path(record["base"]).name,
             "epochs": record["selected_epoch"],
             "dev accuracy": _dev_accuracy(record),
             "recipe": bench.retrainer.recipe["settings"],
