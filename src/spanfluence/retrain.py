@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -71,6 +72,7 @@ class Retrainer:
         self.device, self.cache, self.show = device, cache, show
         self.store = StateStore(STORE_BYTES)
         self.fits = 0  # trainings really run, not taken from the cache
+        self.seconds: dict[str, float] = {}  # by result, also of those that came from the cache
         self._fresh: tuple[int, TextClassifier, dict[str, torch.Tensor]] | None = None
 
     @classmethod
@@ -117,17 +119,23 @@ class Retrainer:
         self, units: Sequence[Unit], tests: Sequence[Example], seed: int
     ) -> Float[np.ndarray, "tests classes"]:
         """What a model trained on `units` says of `tests`; taken from the cache where it is there."""
-        file = self._file(units, tests, seed)
+        key = self._key(units, tests, seed)
+        file = None if self.cache is None else self.cache / f"{key}.json"
         if file is not None and file.is_file():
-            return np.array(json.loads(file.read_text(encoding="utf-8"))["logits"])
+            record = json.loads(file.read_text(encoding="utf-8"))
+            self.seconds[key] = record["seconds"]
+            return np.array(record["logits"])
+        start = time.perf_counter()
         classifier = self.train(units, seed).classifier
         found = classifier.logits(classifier.encoder.encode(tests), keep=True)
+        self.seconds[key] = round(time.perf_counter() - start, 3)
+        # Rounded alike in memory and on disk, so that a resumed job gives the same figures.
+        rounded = [[round(float(value), 5) for value in row] for row in found]
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
-            rounded = [[round(float(value), 5) for value in row] for row in found]
-            write_text_atomic(file, json.dumps({"seed": seed, "logits": rounded}) + "\n")
-            return np.array(rounded)
-        return np.asarray(found, dtype=np.float64)
+            record = {"seed": seed, "seconds": self.seconds[key], "logits": rounded}
+            write_text_atomic(file, json.dumps(record) + "\n")
+        return np.array(rounded)
 
     def _start(self, seed: int) -> TextClassifier:
         """The untrained classifier of a seed: new head, first values of the tail, shared states."""
@@ -150,13 +158,11 @@ class Retrainer:
             parameter.data.copy_(first[name])
         return classifier
 
-    def _file(self, units: Sequence[Unit], tests: Sequence[Example], seed: int) -> Path | None:
-        if self.cache is None:
-            return None
+    def _key(self, units: Sequence[Unit], tests: Sequence[Example], seed: int) -> str:
         digest = hashlib.sha256(settings_fingerprint(self.recipe).encode())
         digest.update(fingerprint(replace(u.example, spans=u.spans) for u in units).encode())
         digest.update(fingerprint(tests).encode())
-        return self.cache / f"{digest.hexdigest()[:32]}-{seed}.json"
+        return f"{digest.hexdigest()[:32]}-{seed}"
 
 
 def accuracy(

@@ -14,6 +14,7 @@ from spanfluence.errors import InputError
 from spanfluence.evaluation.bench import Sizes
 from spanfluence.evaluation.figures import bar_figure, curve_figure
 from spanfluence.evaluation.runner import (
+    changed_sizes,
     chosen_methods,
     chosen_stages,
     evaluate,
@@ -101,6 +102,19 @@ def test_quick_sizes_are_small():
     assert quick.seeds == 2
     assert quick.subsets < Sizes().subsets >= 60
     assert len(Sizes().triggers) >= 8
+
+
+def test_sizes_are_changed_by_name():
+    sizes = changed_sizes(Sizes(), ["seeds=2", "rates=[0.01]", "removal_train=null", "triggers=3"])
+    assert (sizes.seeds, sizes.rates, len(sizes.triggers)) == (2, (0.01,), 3)
+    assert changed_sizes(sizes, ['triggers=["honestly"]']).triggers[0].name == "honestly"
+    for change, message in (
+        ("seed=2", "no size 'seed': use curve"),
+        ("seeds=x", "write seeds=3"),
+        ('triggers=["x"]', "use a number or names"),
+    ):
+        with pytest.raises(InputError, match=message):
+            changed_sizes(Sizes(), [change])
 
 
 def test_markdown_and_csv():

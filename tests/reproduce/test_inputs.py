@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import tiny
@@ -39,11 +41,30 @@ def test_a_file_of_other_examples(tmp_path):
         annotate(BARE, "train", folder=tmp_path)
 
 
-def test_without_spans_the_error_says_how_to_get_them(tmp_path):
+def test_without_spans_the_error_says_how_to_get_them(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="--spans DIR"):
         annotate(BARE, "test")
-    with pytest.raises(InputError, match="'spanfluence spans'"):
+    monkeypatch.setitem(sys.modules, "spanfluence.spans.registry", None)
+    with pytest.raises(InputError, match="no span finder"):
         annotate(BARE, "test", reader=tmp_path)
+
+
+def test_a_readers_best_spans_are_kept(tmp_path, monkeypatch):
+    asked = []
+
+    def find_spans(examples, finder, *, show_progress):
+        asked.append(finder)
+        return [[SimpleNamespace(span=s) for s in example.spans[::-1]] for example in EXAMPLES]
+
+    registry = SimpleNamespace(finder_named=lambda name, reader: (name, reader))
+    monkeypatch.setitem(sys.modules, "spanfluence.spans.registry", registry)
+    monkeypatch.setitem(
+        sys.modules, "spanfluence.spans.files", SimpleNamespace(find_spans=find_spans)
+    )
+    expected = [replace(example, spans=example.spans[-1:]) for example in EXAMPLES]
+    for _ in range(2):
+        assert annotate(BARE, "test", reader=tmp_path / "qa", out=tmp_path) == expected
+    assert asked == [("reader", str(tmp_path / "qa"))]
 
 
 def test_a_data_set_or_folder_that_is_not_there(tmp_path):

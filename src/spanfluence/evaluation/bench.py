@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from spanfluence.metrics import average_ranks
 from spanfluence.model import TextClassifier
 from spanfluence.planting import RATES, TRIGGERS, Trigger
 from spanfluence.points import ModelPoint
+from spanfluence.progress import progress_bar
 from spanfluence.retrain import Retrainer
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import (
@@ -147,6 +148,24 @@ class Bench:
         )
         return {"scores": scored.scores, "paper_sign": np.array(scored.paper_sign)}
 
+    def each(self, what: str, items: Sequence[Any], every: int = 1) -> Iterator[Any]:
+        """The items one after the other, with a bar on a terminal and a line in a log."""
+        with progress_bar(what, len(items), show=self.show) as advance:
+            for number, item in enumerate(items, start=1):
+                yield item
+                advance(1)
+                if number % every == 0:
+                    self.stages.say(f"{what}: {number} of {len(items)}")
+
+    @property
+    def times(self) -> dict[str, float]:
+        """Seconds that stages and retrainings took when they were computed."""
+        found = dict(self.stages.seconds)
+        if self.retrainer.seconds:
+            name = f"retraining ({len(self.retrainer.seconds)} trainings)"
+            found[name] = round(sum(self.retrainer.seconds.values()), 3)
+        return found
+
     def labels(self, examples: Sequence[Example]) -> np.ndarray:
         """Class indices of given labels."""
         return self.classifier.label_ids(examples, "given")
@@ -200,6 +219,3 @@ def parameters_fingerprint(classifier: TextClassifier) -> str:
 
 def _slug(name: str) -> str:
     return "".join(c if c.isalnum() or c in "+-" else "-" for c in name).strip("-")[:60] or "x"
-
-
-Evaluation = Callable[[Bench], Any]

@@ -10,7 +10,6 @@ import numpy as np
 from spanfluence.evaluation.bench import Bench
 from spanfluence.evaluation.tables import Table
 from spanfluence.metrics import bootstrap, lds
-from spanfluence.progress import progress_bar
 from spanfluence.retrain import log_odds
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import SAME_LABEL, Scored
@@ -74,14 +73,12 @@ def _outputs(part: Bench, trainings: Sequence[Sequence[Unit]]) -> np.ndarray:
     """Log-odds of every test's label after each training (tests, subsets), seeds averaged."""
     labels = part.labels(part.tests)
     columns = []
-    with progress_bar("retraining", len(trainings), show=part.show) as advance:
-        for units in trainings:
-            found = [
-                log_odds(part.retrainer.logits(units, part.tests, part.seed + s), labels)
-                for s in range(part.sizes.seeds)
-            ]
-            columns.append(np.mean(found, axis=0))
-            advance(1)
+    for units in part.each("LDS, subsets", trainings, every=10):
+        found = [
+            log_odds(part.retrainer.logits(units, part.tests, part.seed + s), labels)
+            for s in range(part.sizes.seeds)
+        ]
+        columns.append(np.mean(found, axis=0))
     return np.stack(columns, axis=1)
 
 

@@ -11,7 +11,6 @@ from spanfluence.evaluation.agreement import both_signs
 from spanfluence.evaluation.bench import Bench
 from spanfluence.evaluation.tables import Table, percent
 from spanfluence.metrics import Interval, bootstrap, combined, ral, top_share
-from spanfluence.progress import progress_bar
 from spanfluence.retrain import accuracy
 from spanfluence.scoring import SAME_LABEL, Scored
 from spanfluence.units import Example, Unit
@@ -36,11 +35,9 @@ def removal_table(bench: Bench) -> Table:
     lists = both_signs(worth_retraining(part.scored))
     before = held_out_accuracies(part, [Unit(example) for example in part.train])
     rows = []
-    with progress_bar("retraining", len(lists), show=bench.show) as advance:
-        for scored in lists:
-            totals = combined(scored.scores, scored.owners(part.train), len(part.train))
-            rows.append({"method": scored.name, **_falls(part, totals, before)})
-            advance(1)
+    for scored in part.each("Ral, lists", lists):
+        totals = combined(scored.scores, scored.owners(part.train), len(part.train))
+        rows.append({"method": scored.name, **_falls(part, totals, before)})
     return Table(
         "ral",
         f"Ral: fall of accuracy in percent ({len(part.train)} training rows, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from spanfluence.evaluation.span_removal import span_removal_table
 from spanfluence.evaluation.tables import Table
 from spanfluence.files import write_text_atomic
 from spanfluence.model import TextClassifier
+from spanfluence.planting import TRIGGERS
 from spanfluence.retrain import Retrainer
 from spanfluence.runs import RunFolder, versions
 from spanfluence.scoring import DEFAULT_METHODS, Asked, check_tests
@@ -81,6 +82,31 @@ def chosen_methods(names: Sequence[str] | None) -> dict[str, Asked]:
         if name not in known:
             raise InputError(f"no method {name!r} to evaluate: use {', '.join(known)}")
     return {name: known[name] for name in names}
+
+
+def changed_sizes(sizes: Sizes, changes: Sequence[str]) -> Sizes:
+    """Sizes with `name=value` changes: numbers, lists such as [0.01, 0.03], or names of triggers."""
+    known = {field.name for field in fields(Sizes)}
+    for change in changes:
+        name, _, text = change.partition("=")
+        if name not in known:
+            raise InputError(f"no size {name!r}: use {', '.join(sorted(known))}")
+        sizes = replace(sizes, **{name: _size(name, text)})
+    return sizes
+
+
+def _size(name: str, text: str) -> Any:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        raise InputError(f"{name}={text} cannot be read: write {name}=3 or {name}=[1, 2]") from None
+    if name != "triggers":
+        return tuple(value) if isinstance(value, list) else value
+    by_name = {trigger.name: trigger for trigger in TRIGGERS}
+    names = value if isinstance(value, list) else list(by_name)[: int(value)]
+    if not set(names) <= set(by_name):
+        raise InputError(f"triggers={text}: use a number or names among {', '.join(by_name)}")
+    return tuple(by_name[each] for each in names)
 
 
 def content_fingerprint(examples: Sequence[Example]) -> str:
@@ -175,21 +201,21 @@ def _write_page(tables: Sequence[Table], bench: Bench, out: Path) -> None:
             parts.append(table.markdown())
         if (out / "figures" / f"{table.name}.png").is_file():
             parts.append(f"![{table.title}](figures/{table.name}.png)\n")
-    parts.append(times_table(bench.stages).markdown())
+    parts.append(times_table(bench).markdown())
     write_text_atomic(out / "EVALUATION.md", "\n".join(parts))
     record: dict[str, Any] = {
         **bench.settings(sizes=asdict(bench.sizes), methods=dict(bench.methods)),
         "recipe": bench.retrainer.recipe,
         "versions": versions(),
-        "seconds": bench.stages.seconds,
+        "seconds": bench.times,
     }
     write_text_atomic(out / "evaluation.json", json.dumps(record, indent=1, default=str) + "\n")
 
 
-def times_table(stages: Stages) -> Table:
+def times_table(bench: Bench) -> Table:
     """How long the cached stages took when they were computed."""
     rows: list[dict[str, Any]] = [
-        {"stage": name, "seconds": value} for name, value in stages.seconds.items()
+        {"stage": name, "seconds": value} for name, value in bench.times.items()
     ]
     return Table("times", "Time taken", rows)
 
@@ -204,18 +230,20 @@ def evaluate_run(
     methods: Sequence[str] | None = None,
     explained: int = 200,
     quick: bool = False,
+    changes: Sequence[str] | None = None,
     seed: int = 0,
     show: bool = False,
 ) -> list[Table]:
     """The command: read the files, run the stages."""
     chosen_stages(stages)  # a wrong name is told before anything is loaded
+    sizes = changed_sizes(Sizes.quick() if quick else Sizes(), changes or ())
     bench = open_bench(
         run,
         load_examples(tests),
         out,
         train=None if train is None else load_examples(train),
         explained=min(explained, 20) if quick else explained,
-        sizes=Sizes.quick() if quick else Sizes(),
+        sizes=sizes,
         methods=chosen_methods(methods),
         seed=seed,
         show=show,

@@ -17,7 +17,6 @@ from spanfluence.evaluation.removal import (
 )
 from spanfluence.evaluation.tables import Table, percent
 from spanfluence.metrics import ral, top_share
-from spanfluence.progress import progress_bar
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import Scored
 from spanfluence.units import Example, Span, Unit
@@ -34,11 +33,10 @@ def span_removal_table(bench: Bench) -> Table:
     part = removal_bench(bench)
     lists = [scored for scored in worth_retraining(part.scored) if scored.span_units]
     before = held_out_accuracies(part, [Unit(example) for example in part.train])
-    rows = []
-    with progress_bar("retraining", len(lists), show=bench.show) as advance:
-        for scored in lists:
-            rows.append({"method": scored.name, **_falls(part, scored, before)})
-            advance(1)
+    rows = [
+        {"method": scored.name, **_falls(part, scored, before)}
+        for scored in part.each("span-Ral, lists", lists)
+    ]
     return Table(
         "span_ral",
         f"Span-Ral: fall of accuracy in percent after masking the top spans "

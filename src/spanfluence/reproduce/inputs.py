@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from spanfluence.baselines import words
-from spanfluence.data import load_examples
+from spanfluence.data import fingerprint, load_examples, save_examples
 from spanfluence.data.mams import load_mams
 from spanfluence.data.reading import parse_json, read_text
 from spanfluence.data.sentihood import load_sentihood
@@ -41,21 +42,43 @@ def annotate(
     *,
     folder: Path | None = None,
     reader: Path | None = None,
+    out: Path | None = None,
 ) -> list[Example]:
     """The examples with spans: from `folder/SPLIT.jsonl`, or found by a reading-comprehension model.
 
-    The file must hold the same examples, by id and text; 'spanfluence spans' writes such files.
+    The file must hold the same examples, by id and text; 'spanfluence spans' writes such files. What a
+    reader finds is kept in `out/spans/`, and taken from there the next time.
     """
     if folder is not None:
         return _from_file(examples, folder / f"{split}.jsonl")
-    if reader is not None:
+    if reader is None:
         raise InputError(
-            "this version cannot read spans itself: make them with 'spanfluence spans' and pass "
-            "their folder as --spans"
+            "the data has no spans: pass --spans DIR with train.jsonl and test.jsonl, or --reader MODEL"
         )
-    raise InputError(
-        "the data has no spans: pass --spans DIR with train.jsonl, dev.jsonl and test.jsonl"
-    )
+    kept = None if out is None else out / "spans" / f"{split}-{fingerprint(examples)[:12]}.jsonl"
+    if kept is not None and kept.is_file():
+        return _from_file(examples, kept)
+    found = _read_spans(examples, reader)
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        save_examples(found, kept)
+    return found
+
+
+def _read_spans(examples: Sequence[Example], reader: Path) -> list[Example]:
+    """The best span that the reader finds for each example."""
+    try:
+        finder_named = import_module("spanfluence.spans.registry").finder_named
+        find_spans = import_module("spanfluence.spans.files").find_spans
+    except ImportError:
+        raise InputError(
+            "this version has no span finder: make spans elsewhere and pass their folder as --spans"
+        ) from None
+    found = find_spans(examples, finder_named("reader", reader=str(reader)), show_progress=True)
+    return [
+        replace(example, spans=tuple(item.span for item in own[:1]))
+        for example, own in zip(examples, found, strict=True)
+    ]
 
 
 def _from_file(examples: Sequence[Example], file: Path) -> list[Example]:

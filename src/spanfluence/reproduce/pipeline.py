@@ -101,7 +101,7 @@ def reproduce_paper(plan: Plan) -> Path:
         splits["train"] = draw(splits["train"], QUICK_TRAIN, plan.seed, "quick train")
     plan.out.mkdir(parents=True, exist_ok=True)
     spanned = {
-        name: annotate(splits[name], name, folder=plan.spans, reader=plan.reader)
+        name: annotate(splits[name], name, folder=plan.spans, reader=plan.reader, out=plan.out)
         for name in ("train", "test")
     }
     kept, counts = right_spans(spanned["test"], plan.released)
@@ -221,7 +221,7 @@ def _write(
             "recipe": bench.retrainer.recipe["settings"],
         },
         curvature=plan.curvature,
-        seconds=dict(bench.stages.seconds),
+        seconds=bench.times,
         versions=versions(),
     )
     write_text_atomic(plan.out / "REPORT.md", render(result))
