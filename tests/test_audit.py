@@ -115,7 +115,7 @@ def test_terminal_and_files(found, tmp_path):
     assert "Suspected labels" in console.export_text()
     written = write_audit(data, tmp_path / "out")
     assert {path.name for path in written} == {
-        "audit.html", "phrases.csv", "spans.csv", "suspects.csv", "errors.csv",
+        "audit.html", "phrases.csv", "sways.csv", "spans.csv", "suspects.csv", "errors.csv",
     }  # fmt: skip
     rows = list(csv.DictReader((tmp_path / "out" / "spans.csv").open()))
     assert [row["id"] for row in rows] == [s["id"] for s in data["spans"]]

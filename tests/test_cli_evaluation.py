@@ -63,7 +63,7 @@ def test_audit(command, run_folder, dev, tmp_path):
     assert "Phrases behind the errors" in out
     assert "Suspected labels" in out
     assert (tmp_path / "out" / "audit.html").is_file()
-    assert err.count("wrote ") == 5
+    assert err.count("wrote ") == 6
     code, out, err = command("audit", run_folder, "--dev", dev, "--out", tmp_path / "out")
     assert (code, out) == (2, "")
     assert err == f"error: {tmp_path / 'out'} is not empty: choose a new folder for --out\n"

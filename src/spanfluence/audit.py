@@ -17,6 +17,7 @@ from spanfluence.model import TextClassifier
 from spanfluence.phrases import Phrase, over_represented
 from spanfluence.progress import progress_bar
 from spanfluence.session import open_explainer
+from spanfluence.sway import Sway, carriers, swaying
 from spanfluence.units import Example, Span, Unit, units_of
 
 
@@ -29,6 +30,8 @@ class AuditSettings:
     phrase_rows: int = 3
     most_errors: int = 200
     """Errors beyond so many add little and cost memory; the surest come first."""
+    probe: bool = True
+    """Whether recurring phrases are also tried out on rows that the model gets right."""
 
     def __post_init__(self) -> None:
         for name in ("top", "supporters", "phrase_rows", "most_errors"):
@@ -58,6 +61,9 @@ def audit(
     harm = wrong.sum(axis=0) - right.sum(axis=0)
     tops = _tops(wrong, settings.supporters)
     phrases = _phrases(explainer.train_units, tops, harm, settings)
+    sways = _sways(explainer, dev, settings) if settings.probe else []
+    named = {index for phrase, _ in phrases for index in phrase.units}
+    named |= carriers(explainer.train_units, sways)
     return Audit(
         method=explainer.name,
         examined=len(dev),
@@ -65,8 +71,9 @@ def audit(
         errors=errors,
         spans=_harmful(explainer.train_units, tops, harm, settings.top),
         phrases=phrases,
-        suspects=_suspects(explainer, harm, [p for p, _ in phrases], settings.top),
+        suspects=_suspects(explainer, sorted(named), settings.top),
         train_units=len(explainer.train_units),
+        sways=sways,
     )
 
 
@@ -117,6 +124,16 @@ def _scores(
     return scores[: len(asked)], scores[len(asked) :]
 
 
+def _sways(explainer: Explainer, dev: Sequence[Example], settings: AuditSettings) -> list[Sway]:
+    labels = explainer.classifier.predict(dev).labels
+    gold = explainer.classifier.label_ids(dev, "given")
+    names = explainer.classifier.labels
+    right = [e for e, said, own in zip(dev, labels, gold, strict=True) if said == names[own]]
+    return swaying(
+        explainer.classifier, explainer.train_units, right, seed=explainer.seed, most=settings.top
+    )
+
+
 def _tops(scores: Float[np.ndarray, "asked units"], count: int) -> list[np.ndarray]:
     """The strongest supporters of each question; units that do not support it are none."""
     order = np.argsort(-scores, axis=1, kind="stable")[:, :count]
@@ -151,41 +168,34 @@ def _phrases(
     ]
 
 
-def _suspects(
-    explainer: Explainer, harm: np.ndarray, phrases: Sequence[Phrase], top: int
-) -> list[Suspect]:
-    """Rows whose label the model itself denies, or holds only because of a harmful span."""
+def _suspects(explainer: Explainer, named: Sequence[int], top: int) -> list[Suspect]:
+    """Rows whose label rests on a named phrase, then rows whose label the model denies."""
     rows: dict[int, Suspect] = {}
-    resting = _resting(explainer, harm, {i for phrase in phrases for i in phrase.units}, top)
-    for suspect in [*resting, *_denied(explainer, top)]:
+    for suspect in [*_resting(explainer, named), *_denied(explainer, top)]:
         rows.setdefault(id(suspect.example), suspect)
-    found = list(rows.values())
-    return sorted(found, key=lambda s: -s.harm)[:top]
+    return list(rows.values())[:top]
 
 
-def _resting(explainer: Explainer, harm: np.ndarray, named: set[int], top: int) -> list[Suspect]:
-    """Rows that get another label when a harmful span is masked: the label rests on that span."""
-    order = [i for i in np.argsort(-harm, kind="stable").tolist() if harm[i] > 0]
-    chosen = [i for i in order if i in named or not named][: 5 * top]
-    units = [explainer.train_units[i] for i in chosen if explainer.train_units[i].spans]
-    scores = [float(harm[i]) for i in chosen if explainer.train_units[i].spans]
+def _resting(explainer: Explainer, named: Sequence[int]) -> list[Suspect]:
+    """Rows that get another label when a named span is masked, the surest first."""
+    units = [explainer.train_units[i] for i in named if explainer.train_units[i].spans]
     if not units:
         return []
     classifier = explainer.classifier
     logits = classifier.logits(classifier.encode_units(units))
     given = classifier.label_ids([unit.example for unit in units], "given")
-    return [
+    found = [
         Suspect(
             unit.example,
             classifier.labels[int(row.argmax())],
             float(_chances(row).max()),
             f"its label rests on “{unit.text}”",
             unit.spans[0],
-            score,
         )
-        for unit, row, label, score in zip(units, logits, given, scores, strict=True)
+        for unit, row, label in zip(units, logits, given, strict=True)
         if row.argmax() != label
     ]
+    return sorted(found, key=lambda suspect: -suspect.chance)
 
 
 def _denied(explainer: Explainer, top: int) -> list[Suspect]:
@@ -200,7 +210,6 @@ def _denied(explainer: Explainer, top: int) -> list[Suspect]:
             float(_chances(row).max()),
             "the model was not convinced",
             None,
-            0.0,
         )
         for example, row, label in zip(train, logits, given, strict=True)
         if row.argmax() != label

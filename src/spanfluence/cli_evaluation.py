@@ -27,6 +27,9 @@ def audit(
     supporters: Annotated[
         int, typer.Option(help="How far down an error's list phrases are sought.")
     ] = 20,
+    probe: Annotated[
+        bool, typer.Option(help="Also try out recurring phrases on rows the model gets right.")
+    ] = True,
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -45,7 +48,7 @@ def audit(
         load_examples(dev),
         method=method,
         train_file=train_file,
-        settings=AuditSettings(top=top, supporters=supporters),
+        settings=AuditSettings(top=top, supporters=supporters, probe=probe),
         show=True,
         seed=seed,
         device=device,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from spanfluence.phrases import Phrase
+from spanfluence.sway import Sway
 from spanfluence.units import Example, Span, Unit
 
 FORMAT = "spanfluence.audit/1"
@@ -42,7 +43,6 @@ class Suspect:
     chance: float
     reason: str
     span: Span | None
-    harm: float
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class Audit:
     phrases: Sequence[tuple[Phrase, Sequence[Unit]]]
     suspects: Sequence[Suspect]
     train_units: int
+    sways: Sequence[Sway] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; reports are drawn from it."""
@@ -77,6 +78,7 @@ class Audit:
             ],
             "spans": [{**_unit(s.unit), "harm": s.harm, "errors": s.errors} for s in self.spans],
             "phrases": [_phrase(phrase, units) for phrase, units in self.phrases],
+            "sways": [{**asdict(sway), "reach": sway.reach} for sway in self.sways],
             "suspects": [
                 {
                     **_row(s.example),
@@ -84,7 +86,6 @@ class Audit:
                     "says": s.says,
                     "chance": s.chance,
                     "reason": s.reason,
-                    "harm": s.harm,
                 }
                 for s in self.suspects
             ],

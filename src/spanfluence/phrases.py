@@ -44,7 +44,7 @@ def over_represented(
     from scipy.stats import hypergeom
 
     chosen = sorted(set(flagged))
-    places = _places(texts)
+    places = word_runs(texts)
     marked = set(chosen)
     found = {gram: own for gram, own in places.items() if len(own & marked) >= LEAST}
     tested: list[tuple[float, int, Phrase]] = []
@@ -61,7 +61,7 @@ def over_represented(
     return _grouped([phrase for _, _, phrase in tested if phrase.p_value <= level])[:most]
 
 
-def _places(texts: Sequence[str]) -> dict[tuple[str, ...], set[int]]:
+def word_runs(texts: Sequence[str]) -> dict[tuple[str, ...], set[int]]:
     """Every run of one to six words, and the texts it occurs in."""
     places: dict[tuple[str, ...], set[int]] = {}
     for number, text in enumerate(texts):

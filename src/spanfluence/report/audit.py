@@ -20,12 +20,14 @@ from spanfluence.report.terminal import safe
 from spanfluence.report.view import FIXED_COLOURS
 from spanfluence.report.wording import Data
 
+SWAYS = "Recurring phrases that change right answers when added"
 SHOWN = 220
 """Characters of a text beyond which it is shortened around its span."""
 CSV_COLUMNS: dict[str, tuple[str, ...]] = {
     "phrases": ("phrase", "flagged", "everywhere", "expected", "lift", "p_value", "variants"),
+    "sways": ("phrase", "reach", "units", "changed", "tried", "towards"),
     "spans": ("harm", "errors", "id", "label", "context", "words", "spans", "text"),
-    "suspects": ("harm", "id", "label", "says", "chance", "reason", "context", "spans", "text"),
+    "suspects": ("id", "label", "says", "chance", "reason", "context", "spans", "text"),
     "errors": ("id", "label", "predicted", "chance", "context", "spans", "text"),
 }
 
@@ -37,6 +39,7 @@ def render_audit(audit: Data) -> str:
         title=headline(audit),
         summary=summary(audit),
         phrases=[_phrase(each) for each in audit["phrases"]],
+        sways=audit["sways"],
         spans=[_spotted(each, "against") for each in audit["spans"]],
         suspects=[_spotted(each, "against") for each in audit["suspects"]],
         errors=[_spotted(each, "for") for each in audit["errors"]],
@@ -98,6 +101,10 @@ def audit_terminal(audit: Data, top: int = 10) -> RenderableType:
         )
         for each in audit["phrases"][:top]
     ]
+    sways = [
+        (each["phrase"], f"{each['changed']} of {each['tried']}", each["towards"], each["units"])
+        for each in audit["sways"][:top]
+    ]
     spans = [
         (f"{each['harm']:.3g}", each["label"], each["id"], each["words"])
         for each in audit["spans"][:top]
@@ -117,6 +124,7 @@ def audit_terminal(audit: Data, top: int = 10) -> RenderableType:
         Text(safe(summary(audit))),
         Text(),
         _grid("Phrases behind the errors", ("phrase", "found", "expected", "p"), phrases),
+        _grid(SWAYS, ("phrase", "answers changed", "towards", "training spans"), sways),
         _grid(
             "Training spans that pull towards wrong answers",
             ("harm", "label", "id", "words"),
