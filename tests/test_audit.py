@@ -17,7 +17,7 @@ from spanfluence.data.bundled import FAULT, bundled_examples, bundled_faults
 from spanfluence.demo import run_demo
 from spanfluence.errors import InputError
 from spanfluence.findings import Audit
-from spanfluence.report.audit import audit_terminal, render_audit, write_audit
+from spanfluence.report.audit import audit_terminal, headline, render_audit, write_audit
 
 TRAIN = tiny.make_examples(24, seed=1)
 DEV = tiny.make_examples(16, seed=2)
@@ -106,6 +106,15 @@ def test_the_page_is_escaped_and_asks_for_nothing(found):
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert "http" not in page.replace("http-equiv", "")
+
+
+def test_the_headline_says_what_was_found(found):
+    data = {**found.to_dict(), "phrases": [], "sways": []}
+    assert headline(data) == "No phrase stands out behind the model’s errors"
+    sway = {"phrase": "last night", "towards": "negative", "notable": True}
+    assert headline({**data, "sways": [sway]}) == "“last night” turns right answers into negative"
+    phrases = [{"phrase": "as well"}]
+    assert headline({**data, "phrases": phrases}) == "The model’s errors lean on “as well”"
 
 
 def test_terminal_and_files(found, tmp_path):

@@ -30,7 +30,7 @@ def test_the_p_value_is_hypergeometric_times_the_phrases_tried():
 
 def test_what_is_as_frequent_as_elsewhere_is_no_finding():
     assert over_represented(TEXTS, [0, 1, 2, 3, *range(20, 36)]) == []
-    assert over_represented(TEXTS, range(20, 60)) != []
+    assert over_represented(TEXTS, range(20, 60)) == []  # "as ever": 1.25 times as often
 
 
 def test_nothing_flagged():

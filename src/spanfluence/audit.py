@@ -20,6 +20,8 @@ from spanfluence.session import open_explainer
 from spanfluence.sway import Sway, carriers, swaying
 from spanfluence.units import Example, Span, Unit, units_of
 
+MOST_SWAYS = 10
+
 
 @dataclass(frozen=True, kw_only=True)
 class AuditSettings:
@@ -129,8 +131,9 @@ def _sways(explainer: Explainer, dev: Sequence[Example], settings: AuditSettings
     gold = explainer.classifier.label_ids(dev, "given")
     names = explainer.classifier.labels
     right = [e for e, said, own in zip(dev, labels, gold, strict=True) if said == names[own]]
+    most = min(settings.top, MOST_SWAYS)
     return swaying(
-        explainer.classifier, explainer.train_units, right, seed=explainer.seed, most=settings.top
+        explainer.classifier, explainer.train_units, right, seed=explainer.seed, most=most
     )
 
 

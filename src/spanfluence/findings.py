@@ -78,7 +78,10 @@ class Audit:
             ],
             "spans": [{**_unit(s.unit), "harm": s.harm, "errors": s.errors} for s in self.spans],
             "phrases": [_phrase(phrase, units) for phrase, units in self.phrases],
-            "sways": [{**asdict(sway), "reach": sway.reach} for sway in self.sways],
+            "sways": [
+                {**asdict(sway), "reach": sway.reach, "notable": sway.notable}
+                for sway in self.sways
+            ],
             "suspects": [
                 {
                     **_row(s.example),

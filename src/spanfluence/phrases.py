@@ -12,6 +12,8 @@ from spanfluence.baselines import words
 LONGEST = 6
 LEAST = 3
 """A phrase must occur in so many of the flagged units."""
+LEAST_LIFT = 2.0
+"""...and so many times more often than expected: with many units even "the" is significant."""
 SAME = 0.5
 """Phrases that contain one another and share this much of their units are one finding."""
 
@@ -38,9 +40,12 @@ class Phrase:
 
 
 def over_represented(
-    texts: Sequence[str], flagged: Iterable[int], *, most: int = 20, level: float = 0.05
+    texts: Sequence[str], flagged: Iterable[int], *, most: int = 20, level: float = 0.001
 ) -> list[Phrase]:
-    """Phrases of the flagged texts that are too frequent there, the least likely first, grouped."""
+    """Phrases of the flagged texts that are too frequent there, the least likely first, grouped.
+
+    The supporters of one error resemble each other, so hits are not independent: hence a strict level.
+    """
     from scipy.stats import hypergeom
 
     chosen = sorted(set(flagged))
@@ -58,7 +63,8 @@ def over_represented(
         )
         tested.append((log_p, -len(gram), phrase))
     tested.sort(key=lambda item: (item[0], item[1], item[2].phrase))
-    return _grouped([phrase for _, _, phrase in tested if phrase.p_value <= level])[:most]
+    kept = [p for _, _, p in tested if p.p_value <= level and p.lift >= LEAST_LIFT]
+    return _grouped(kept)[:most]
 
 
 def word_runs(texts: Sequence[str]) -> dict[tuple[str, ...], set[int]]:

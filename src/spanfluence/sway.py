@@ -45,6 +45,11 @@ class Sway:
         """How many training units' worth of answers it sways."""
         return self.units * self.changed / self.tried
 
+    @property
+    def notable(self) -> bool:
+        """Whether it changes a good share of the answers."""
+        return self.changed >= NOTABLE * self.tried
+
 
 def recurring(texts: Sequence[str], most: int = PHRASES) -> list[tuple[str, int]]:
     """The most frequent phrases with their counts; a part of an equally frequent longer one is left out."""
@@ -93,11 +98,7 @@ def swaying(
 
 def carriers(units: Sequence[Unit], sways: Sequence[Sway]) -> set[int]:
     """Units with a notable phrase whose row has the label that the phrase pulls towards."""
-    notable = [
-        sway
-        for sway in sways
-        if sway.changed >= NOTABLE * sway.tried and sway.reach >= NEAR * sways[0].reach
-    ]
+    notable = [sway for sway in sways if sway.notable and sway.reach >= NEAR * sways[0].reach]
     return {
         index
         for index, unit in enumerate(units)

@@ -51,6 +51,9 @@ def headline(audit: Data) -> str:
     """What the audit says first."""
     if audit["phrases"]:
         return f"The model’s errors lean on “{audit['phrases'][0]['phrase']}”"
+    first = next(iter(audit["sways"]), None)
+    if first and first["notable"]:
+        return f"“{first['phrase']}” turns right answers into {first['towards']}"
     return "No phrase stands out behind the model’s errors"
 
 
