@@ -165,7 +165,7 @@ def test_sanity(bench):
 
 
 def test_the_ablation_joins_three_measures(bench, monkeypatch):
-    few = {name: ablation.VARIANTS[name] for name in ("pinpoint", "pinpoint, one cosine")}
+    few = {name: ablation.VARIANTS[name] for name in ("pinpoint", "pinpoint, scale=cosine")}
     monkeypatch.setattr(ablation, "VARIANTS", few)
     monkeypatch.setattr(ablation, "VOTES", {"rank votes": tuple(few)})
     table = ablation.ablation_table(bench)
@@ -173,6 +173,13 @@ def test_the_ablation_joins_three_measures(bench, monkeypatch):
     assert table.columns == [
         "method", "planted, all rates", "decoy, all rates", "Span-LDS", "span-Ral(50%)",
     ]  # fmt: skip
+
+
+def test_every_other_choice_of_each_column_is_a_variant():
+    names = set(ablation.VARIANTS)
+    assert {"pinpoint, target=loss", "pinpoint, contrast=masked", "pinpoint, locality=text"} < names
+    assert {"pinpoint, scale=none", "pinpoint, weight=none", "pinpoint, points=delta"} < names
+    assert set(ablation.VOTES["rank votes"]) < names
 
 
 def test_every_variant_of_the_ablation_is_a_method(bench):

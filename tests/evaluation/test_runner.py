@@ -37,7 +37,7 @@ def test_tables_figures_page_and_record(bench, tmp_path):
     assert [table.name for table in tables] == ["agreement", "curves", "faithfulness"]
     page = (out / "EVALUATION.md").read_text()
     assert "### Spearman correlation" in page
-    assert "![Agreement against K, in percent](figures/curves.png)" in page
+    assert "![curves](figures/curves.png)" in page
     assert png_size(out / "figures" / "curves.png")[0] > 1000
     record = json.loads((out / "evaluation.json").read_text())
     assert record["seconds"]
@@ -68,6 +68,18 @@ def test_the_command(evaluated_run, tmp_path, monkeypatch):
         quick=True,
     )
     assert [table.name for table in tables] == ["sanity"]
+    # A second call with another stage adds to the page.
+    evaluate_run(
+        evaluated_run,
+        tmp_path / "tests.jsonl",
+        tmp_path / "out",
+        stages=["faithfulness"],
+        methods=["control"],
+        quick=True,
+    )
+    page = (tmp_path / "out" / "EVALUATION.md").read_text()
+    assert "### Sanity checks" in page
+    assert "### Spearman" in page
 
 
 def test_tests_without_spans(evaluated_run, tmp_path):

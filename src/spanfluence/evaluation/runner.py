@@ -45,6 +45,10 @@ STAGES: dict[str, Callable[[Bench], list[Table]]] = {
     "span-ral": lambda bench: [span_removal_table(bench)],
     "ablation": lambda bench: [ablation_table(bench)],
 }
+PAGE = (
+    "agreement", "faithfulness", "sanity", "mislabel", "planted", "lds", "span_lds", "ral",
+    "span_ral", "ablation",
+)  # fmt: skip
 BARS: dict[str, tuple[str, ...]] = {
     "planted": ("planted, all rates", "decoy, all rates"),
     "lds": ("LDS",),
@@ -182,7 +186,7 @@ def evaluate(bench: Bench, out: Path, stages: Sequence[str] | None = None) -> li
             table.write(out / "tables")
             _draw(table, bench, out / "figures")
             found.append(table)
-        _write_page(found, bench, out)
+        _write_page(bench, out)
     return found
 
 
@@ -194,13 +198,14 @@ def _draw(table: Table, bench: Bench, folder: Path) -> None:
         bar_figure(table, BARS[table.name], folder / f"{table.name}.png")
 
 
-def _write_page(tables: Sequence[Table], bench: Bench, out: Path) -> None:
+def _write_page(bench: Bench, out: Path) -> None:
     parts = ["# Evaluation\n"]
-    for table in tables:
-        if table.name not in ("curves", "planted_cells"):
-            parts.append(table.markdown())
-        if (out / "figures" / f"{table.name}.png").is_file():
-            parts.append(f"![{table.title}](figures/{table.name}.png)\n")
+    for name in PAGE:  # also tables that an earlier call left in the folder
+        if (out / "tables" / f"{name}.md").is_file():
+            parts.append((out / "tables" / f"{name}.md").read_text(encoding="utf-8"))
+        figure = "curves" if name == "agreement" else name
+        if (out / "figures" / f"{figure}.png").is_file():
+            parts.append(f"![{figure}](figures/{figure}.png)\n")
     parts.append(times_table(bench).markdown())
     write_text_atomic(out / "EVALUATION.md", "\n".join(parts))
     record: dict[str, Any] = {
