@@ -95,7 +95,7 @@ def test_ral_on_a_part_of_the_training_set(bench):
 
 
 def test_span_ral_has_a_control_of_equal_length(bench):
-    table = span_removal_table(bench)
+    table = span_removal_table(replace(bench, sizes=replace(bench.sizes, shares=(0.2,), seeds=1)))
     assert set(column(table, "Ral(20%)")) == RETRAINED - {"tracinf"}
     assert "Ral(20%), other words of the same texts" in table.columns
 

@@ -59,6 +59,7 @@ def opinion(example: Example) -> Example:
 @pytest.fixture
 def plan(data, tiny_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(pipeline, "QUICK_TESTS", 4)
+    monkeypatch.setattr(pipeline, "QUICK_STEPS", 4)
     folder, spans = data
     return Plan(
         dataset="mams",

@@ -32,7 +32,7 @@ from spanfluence.units import Example
 
 STAGES = ("agreement", "case", "faithfulness", "ral")
 TESTS = 200
-QUICK_TRAIN, QUICK_TESTS = 500, 20
+QUICK_TRAIN, QUICK_TESTS, QUICK_STEPS = 500, 20, 60
 RECIPES: dict[str, dict[str, Any]] = {
     "mams": {"learning_rate": 3e-4, "batch_size": 64, "epochs": 6, "patience": 2},
     "sentihood": {"learning_rate": 3e-4, "batch_size": 32, "epochs": 10, "patience": 3},
@@ -87,7 +87,7 @@ class Plan:
         """All methods; those with curvature take the chosen one."""
         curvature: Any = self.curvature
         if self.quick and curvature == "lissa":
-            curvature = Lissa(max_steps=60, seed=self.seed)
+            curvature = Lissa(max_steps=QUICK_STEPS, seed=self.seed)
         return {
             name: {**asked, "curvature": curvature} if name.startswith("if") else asked
             for name, asked in DEFAULT_METHODS.items()
@@ -110,10 +110,11 @@ def reproduce_paper(plan: Plan) -> Path:
     bench = _bench(plan, run, spanned["train"], splits["test"], kept)
     found: dict[str, Table] = {}
     for name in plan.stages or STAGES:
-        for table in _tables(name, bench):
-            found[table.name] = table
+        new = {table.name: table for table in _tables(name, bench)}
+        for table in new.values():
             table.write(plan.out / "tables")
-        _figures(plan, bench, found)
+        _figures(plan, bench, new)
+        found |= new
         _write(plan, bench, run, found, counts)
     return plan.out / "REPORT.md"
 
