@@ -52,6 +52,12 @@ def test_checkpoints_stand_in_for_those_of_a_run(classifier):
     assert other.points[0].weight == 1.0
 
 
+def test_a_solver_gets_a_smaller_block(classifier):
+    for method, share in (("faithful", 1), ("if++", 4)):
+        explainer = explainer_for(classifier, TRAIN, {"method": method}, memory_bytes=4000)
+        assert explainer.memory_bytes == 4000 // share
+
+
 def test_baselines_also_among_the_tests_label():
     found = baseline_scores(TRAIN, TESTS, embed)
     names = ["random", "overlap", "bm25", "embedding"]

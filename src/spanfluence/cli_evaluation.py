@@ -83,9 +83,11 @@ def evaluate(
         list[str] | None,
         typer.Option("--set", help="A size, e.g. seeds=2, rates=[0.01]; may be repeated."),
     ] = None,
+    memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
 ) -> None:
     """Judge methods beside cheap baselines, with intervals. Interrupted, it resumes."""
+    from spanfluence.cli import parse_size
     from spanfluence.evaluation.runner import evaluate_run
 
     evaluate_run(
@@ -98,6 +100,7 @@ def evaluate(
         explained=explained,
         quick=quick,
         changes=changes,
+        memory_bytes=parse_size(memory),
         seed=seed,
         show=True,
     )
@@ -135,9 +138,11 @@ def reproduce(
         int | None, typer.Option(help="Training rows for Ral; default: all.")
     ] = None,
     faithful_tests: Annotated[int, typer.Option(help="Tests of the faithfulness table.")] = 50,
+    memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
 ) -> None:
     """The paper's tables and figure from the real data. Interrupted, it resumes."""
+    from spanfluence.cli import parse_size
     from spanfluence.reproduce.pipeline import Plan, reproduce_paper
 
     plan = Plan(
@@ -155,6 +160,7 @@ def reproduce(
         seeds=seeds,
         removal_train=removal_train,
         faithful_tests=faithful_tests,
+        memory_bytes=parse_size(memory),
         seed=seed,
         show=True,
     )

@@ -37,6 +37,8 @@ DEFAULT_METHODS: dict[str, dict[str, Any]] = {
     "pinpoint": {"method": "pinpoint"},
     "gradient cosine": GRADIENT_COSINE,
 }
+MEMORY = 4 << 30
+"""Bytes for the gradients of tests; more than fit are taken in several passes over the training set."""
 BASELINES = ("random", "overlap", "bm25", "embedding")
 SAME_LABEL = ", same label"
 """Suffix of a baseline that lists units of the test's label before all others."""
@@ -85,10 +87,15 @@ def explainer_for(
     label: LabelChoice = "given",
     seed: int = 0,
     checkpoints: Sequence[ModelPoint] | None = None,
+    memory_bytes: int = MEMORY,
 ) -> Explainer:
     """An explainer for what is asked; `checkpoints` stand in for those of a run folder."""
-    options: dict[str, Any] = {"seed": seed, "label": label, **asked}
-    row = method_named(options.get("method", "pinpoint"))
+    row = method_named(asked.get("method", "pinpoint"))
+    # A solver keeps the block of tests, its estimate, and copies of both while it steps.
+    copies = 1 if asked.get("curvature", row.curvature) == "identity" else 4
+    options: dict[str, Any] = {
+        "seed": seed, "label": label, "memory_bytes": memory_bytes // copies, **asked,
+    }  # fmt: skip
     if checkpoints and options.get("points", row.points) == "checkpoints":
         options["points"] = list(checkpoints)
     return Explainer(classifier, train, **options)
@@ -103,12 +110,19 @@ def all_scores(
     label: LabelChoice = "given",
     seed: int = 0,
     checkpoints: Sequence[ModelPoint] | None = None,
+    memory_bytes: int = MEMORY,
     show: bool = False,
 ) -> Iterator[Scored]:
     """The lists of all methods, each yielded as soon as it is there, so that it can be kept."""
     for name, asked in methods.items():
         explainer = explainer_for(
-            classifier, train, asked, label=label, seed=seed, checkpoints=checkpoints
+            classifier,
+            train,
+            asked,
+            label=label,
+            seed=seed,
+            checkpoints=checkpoints,
+            memory_bytes=memory_bytes,
         )
         with progress_bar(name, len(explainer.train_units), show=show) as advance:
             scores = explainer.scores(tests, advance=advance)

@@ -22,6 +22,7 @@ from spanfluence.retrain import Retrainer
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import (
     DEFAULT_METHODS,
+    MEMORY,
     Asked,
     Scored,
     all_scores,
@@ -93,6 +94,7 @@ class Bench:
     methods: Mapping[str, Asked] = field(default_factory=lambda: dict(DEFAULT_METHODS))
     seed: int = 0
     show: bool = False
+    memory_bytes: int = MEMORY
     checkpoints: tuple[ModelPoint, ...] = ()
     votes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Further lists by name: the mean rank in the lists of several methods."""
@@ -144,6 +146,7 @@ class Bench:
             {name: asked},
             seed=seed,
             checkpoints=self.checkpoints,
+            memory_bytes=self.memory_bytes,
             show=self.show,
         )
         return {"scores": scored.scores, "paper_sign": np.array(scored.paper_sign)}

@@ -96,6 +96,7 @@ def _cell(bench: Bench, planted: Planted, rate: float, seed: int) -> Cell:
             bench.methods,
             seed=seed,
             checkpoints=model.checkpoints,
+            memory_bytes=bench.memory_bytes,
         )
     )
     lists += rank_votes(lists, bench.votes)

@@ -28,7 +28,7 @@ from spanfluence.model import TextClassifier
 from spanfluence.planting import TRIGGERS
 from spanfluence.retrain import Retrainer
 from spanfluence.runs import RunFolder, versions
-from spanfluence.scoring import DEFAULT_METHODS, Asked, check_tests
+from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests
 from spanfluence.stages import Say, Stages
 from spanfluence.units import Example
 
@@ -236,6 +236,7 @@ def evaluate_run(
     explained: int = 200,
     quick: bool = False,
     changes: Sequence[str] | None = None,
+    memory_bytes: int = MEMORY,
     seed: int = 0,
     show: bool = False,
 ) -> list[Table]:
@@ -253,4 +254,4 @@ def evaluate_run(
         seed=seed,
         show=show,
     )
-    return evaluate(bench, out, stages)
+    return evaluate(replace(bench, memory_bytes=memory_bytes), out, stages)

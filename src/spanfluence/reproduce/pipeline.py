@@ -25,7 +25,7 @@ from spanfluence.reproduce.inputs import annotate, load_splits, right_spans
 from spanfluence.reproduce.report import Reproduction, render
 from spanfluence.retrain import Retrainer
 from spanfluence.runs import RunFolder, versions
-from spanfluence.scoring import DEFAULT_METHODS, Asked, check_tests
+from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests
 from spanfluence.stages import Say, Stages
 from spanfluence.train import train_classifier
 from spanfluence.units import Example
@@ -58,6 +58,7 @@ class Plan:
     seeds: int = 3
     removal_train: int | None = None
     faithful_tests: int = 50
+    memory_bytes: int = MEMORY
     seed: int = 0
     show: bool = False
     say: Say = print
@@ -170,6 +171,7 @@ def _bench(
         methods=plan.methods,
         seed=plan.seed,
         show=plan.show,
+        memory_bytes=plan.memory_bytes,
     )
 
 
