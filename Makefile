@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow lint setup corpus clean
+.PHONY: demo test test-slow bench lint setup corpus clean
 
 setup: $(STAMP)
 
@@ -20,8 +20,8 @@ demo: $(STAMP)
 	$(BIN)/spanfluence demo
 
 lint: $(STAMP)
-	$(BIN)/ruff check src tests experiments
-	$(BIN)/ruff format --check src tests experiments
+	$(BIN)/ruff check src tests experiments benchmarks
+	$(BIN)/ruff format --check src tests experiments benchmarks
 	$(BIN)/mypy
 
 test: lint
@@ -29,6 +29,10 @@ test: lint
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow
+
+# Speed of the span finders; READER=DIR also times a reader against its own plain forward pass.
+bench: $(STAMP)
+	$(BIN)/python benchmarks/spans.py $(if $(READER),--reader $(READER))
 
 # Write the bundled corpus anew from its generator.
 corpus: $(STAMP)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from dataclasses import replace
 
@@ -118,7 +119,7 @@ def test_the_headline_says_what_was_found(found):
 
 
 def test_terminal_and_files(found, tmp_path):
-    console = Console(width=120, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    console = Console(width=120, record=True, file=io.StringIO())
     data = json.loads(json.dumps(found.to_dict()))
     console.print(audit_terminal(data))
     assert "Suspected labels" in console.export_text()

@@ -210,7 +210,7 @@ def test_a_tokenizer_without_mask_token_says_what_to_do(tmp_path):
         encoder.mask(plain, np.ones(len(plain), dtype=bool))
     message = str(caught.value)
     assert "has no mask token" in message
-    assert "set tokenizer.mask_token" in message
+    assert "mask_mode='attention'" in message
     assert "(if, tracin, tracinf)" in message
 
 

@@ -25,7 +25,7 @@ EXPLANATION_KEYS = {
     "format", "method", "settings", "points", "train_units", "test", "parts", "notes",
 }  # fmt: skip
 COLUMNS = {"points", "curvature", "units", "target", "contrast", "locality", "scale", "weight"}
-SETTING_KEYS = COLUMNS | {"sign", "label", "seed"}
+SETTING_KEYS = COLUMNS | {"mask", "sign", "label", "seed"}
 TEST_KEYS = {"id", "context", "text", "label", "prediction", "explained_label", "probabilities"}
 PART_KEYS = {"spans", "words", "importance", "supporters", "opponents"}
 HIT_KEYS = {
@@ -139,8 +139,8 @@ def test_hits_carry_the_importance_of_the_training_span_for_its_own_label(answer
     assert hit.importance == pytest.approx(float(expected[0]), rel=1e-4, abs=1e-6)
 
 
-def test_a_test_without_spans_is_explained_as_a_whole(pinpoint):
-    explanation = pinpoint.explain(only(TEST))
+def test_a_test_without_spans_is_explained_as_a_whole_where_no_finder_is_wanted(model):
+    explanation = Explainer(model, TRAIN, finder=None).explain(only(TEST))
     (part,) = explanation.parts
     assert part.spans == ()
     assert part.importance is None
@@ -296,7 +296,7 @@ def test_damping_reaches_the_curvature(model, monkeypatch):
         ({"colour": "red"}, "a method has no column 'colour'"),
         (
             {"damping": 1.0},
-            "damping=1 has no meaning without curvature: pass curvature='lissa'",
+            "damping=1.0 has no meaning without curvature: pass curvature='ggn'",
         ),
         (
             {"curvature": Lissa(), "damping": 1.0},
@@ -398,6 +398,7 @@ def test_the_json_form_says_what_was_asked_and_found(answer, model, pinpoint):
         "locality": "span",
         "scale": "layer-cosine",
         "weight": "importance",
+        "mask": "mask",
         "sign": "support",
         "label": "predicted",
         "seed": 0,

@@ -12,11 +12,13 @@ from spanfluence.gradients import (
     EmbeddingGradient,
     MatrixGradient,
     TextRows,
-    combine,
+    better_written_out,
+    gram,
     inner,
-    pick,
     stack,
+    weighted_sum,
 )
+from spanfluence.gradients import written_out as written_out_block
 
 TABLE_ROWS = 7
 SIZES = st.integers(1, 5)
@@ -70,6 +72,20 @@ def check(layer) -> None:
     assert layer.units == len(expected)
     torch.testing.assert_close(layer.dense(), expected)
     torch.testing.assert_close(layer.square_norms(), expected.square().sum(1))
+    torch.testing.assert_close(gram(layer), expected @ expected.T)
+    weights = randn(5, 2, layer.units)
+    torch.testing.assert_close(weighted_sum(layer, weights), weights @ expected)
+    if isinstance(layer, MatrixGradient):
+        pieces = [(first, values.clone()) for first, values in layer.columns(chunk_bytes=1)]
+        assert [first for first, _ in pieces] == running_widths(pieces)
+        torch.testing.assert_close(torch.cat([values for _, values in pieces], 1), expected)
+        if layer.weight:
+            torch.testing.assert_close(layer.as_vector(layer.as_matrix(expected)), expected)
+
+
+def running_widths(pieces) -> list[int]:
+    ends = torch.tensor([0, *(values.shape[1] for _, values in pieces)]).cumsum(0)
+    return ends[:-1].tolist()
 
 
 def check_inner(tests, train) -> None:
@@ -141,12 +157,33 @@ def test_stacking_fills_shorter_units_with_nothing(transposed):
         assert stack(parts[:1]) is parts[0]
 
 
-def test_picking_units_in_any_order():
-    order = torch.tensor([2, 0, 2])
-    for layer in (matrix(0, 3, 2, 4, 5), table(0, 3, 2, 4), DenseGradient(randn(0, 3, 6))):
-        picked = pick(layer, order)
-        check(picked)
-        torch.testing.assert_close(picked.dense(), layer.dense()[order])
+def test_a_block_written_out():
+    """A unit per column in memory, whatever the parts were."""
+    for parts in (
+        [matrix(0, 2, 3, 4, 5), matrix(7, 1, 1, 4, 5)],
+        [table(0, 2, 3, 4), table(7, 1, 1, 4)],
+        [DenseGradient(randn(0, 2, 6)), DenseGradient(randn(7, 1, 6))],
+    ):
+        block = written_out_block(parts)
+        torch.testing.assert_close(block.dense(), torch.cat([written_out(part) for part in parts]))
+        assert block.transposed_dense.is_contiguous()
+
+
+def test_many_tests_of_many_rows_are_better_written_out():
+    assert not better_written_out([matrix(0, 1, 9, 40, 50)])
+    assert better_written_out([matrix(0, 100, 9, 40, 50)] * 2)
+    assert not better_written_out([matrix(0, 10, 1, 40, 50)])
+    assert better_written_out([DenseGradient(randn(0, 2, 6))])
+
+
+def test_rows_that_only_fill_up_are_not_counted():
+    layer = matrix(0, 3, 4, 5, 6)
+    layer.outputs[0, 1:] = 0.0
+    layer.outputs[2] = 0.0
+    assert layer.row_count == 5
+    assert layer.rows[2].tolist() == [0, 1, 1, 1, 1]
+    check_inner(layer, matrix(3, 2, 1, 5, 6))
+    check_inner(matrix(3, 2, 1, 5, 6), layer)
 
 
 # --- from texts to units -----------------------------------------------------------------------------
@@ -177,13 +214,15 @@ def gradient_of(rows: TextRows, text: int, kept: list[int]) -> torch.Tensor:
 
 
 KINDS = pytest.mark.parametrize("kind", ["matrix", "embedding", "dense"])
+EVERYONE = torch.arange(3)[:, None]
 
 
 @KINDS
 def test_a_difference_of_texts(kind):
     rows = text_rows(kind)
     masked, plain = torch.tensor([0, 2, 1, 1]), torch.tensor([1, 1, 0, 2])
-    units = combine([(rows.of(masked), 1.0), (rows.of(plain), -1.0)])
+    signs = torch.tensor([[1.0, -1.0]]).expand(4, 2)
+    units = rows.units(torch.stack([masked, plain], 1), signs)
     everything = list(range(5))
     for unit in range(4):
         expected = gradient_of(rows, int(masked[unit]), everything) - gradient_of(
@@ -200,7 +239,7 @@ def test_only_the_rows_of_the_span(kind):
     wanted = torch.tensor(
         [[False, True, False, True], [True] * 4, [False, False, True, False], [False] * 4]
     )
-    units = combine([(rows.of_positions(texts, wanted).without_empty_rows(), -1.0)])
+    units = rows.units(texts[:, None], torch.full((4, 1), -1.0), wanted)
     for unit, text in enumerate(texts.tolist()):
         kept = wanted[unit].nonzero().flatten().tolist()
         expected = -gradient_of(rows, text, kept)
@@ -212,7 +251,7 @@ def test_only_the_rows_of_the_span(kind):
 def test_rows_that_are_no_tokens_belong_to_no_span(kind):
     rows = text_rows(kind)
     rows = TextRows(**{**vars(rows), "positions": torch.full((5,), -1)})
-    units = combine([(rows.of_positions(torch.arange(3), torch.ones(3, 4, dtype=torch.bool)), 1.0)])
+    units = rows.units(EVERYONE, wanted=torch.ones(3, 4, dtype=torch.bool))
     assert not units.dense().any()
 
 
@@ -226,10 +265,9 @@ def test_empty_rows_are_dropped_and_nothing_else(kind):
     short = rows.without_empty_rows()
     if kind != "dense":
         assert short.rows.shape[1] == 3
-    everyone = torch.arange(3)
-    torch.testing.assert_close(
-        combine([(short.of(everyone), 1.0)]).dense(), combine([(rows.of(everyone), 1.0)]).dense()
-    )
+    for text in range(3):
+        expected = gradient_of(rows, text, list(range(5)))
+        torch.testing.assert_close(short.units(EVERYONE).dense()[text], expected)
     full = text_rows(kind)
     assert full.without_empty_rows() is full
 
@@ -238,6 +276,18 @@ def test_empty_rows_are_dropped_and_nothing_else(kind):
 def test_a_layer_without_any_gradient_keeps_its_shape(kind):
     rows = text_rows(kind)
     rows = TextRows(**{**vars(rows), "rows": torch.zeros_like(rows.rows)})
-    units = combine([(rows.without_empty_rows().of(torch.arange(3)), 1.0)])
+    units = rows.without_empty_rows().units(EVERYONE)
     assert not units.dense().any()
-    assert units.dense().shape == combine([(rows.of(torch.arange(3)), 1.0)]).dense().shape
+    assert units.dense().shape == text_rows(kind).units(EVERYONE).dense().shape
+
+
+@KINDS
+def test_neighbouring_texts_are_not_copied(kind):
+    """Units whose texts stand side by side, in pairs or alone, are views of the batch."""
+    rows = text_rows(kind)
+    pair = rows.units(torch.tensor([[0, 1]]))
+    torch.testing.assert_close(
+        pair.dense()[0], sum(gradient_of(rows, text, list(range(5))) for text in (0, 1))
+    )
+    if kind != "dense":
+        assert pair.outputs.data_ptr() == rows.rows.data_ptr()

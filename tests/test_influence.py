@@ -9,9 +9,9 @@ import tiny
 import torch
 
 from spanfluence import METHODS, Explainer, Lissa, ModelPoint, TextClassifier
-from spanfluence.explain import _units
 from spanfluence.points import DeltaFaithful
 from spanfluence.rng import numpy_generator
+from spanfluence.units import units_of
 
 STEPS = 12
 ROWS = {
@@ -73,7 +73,7 @@ def naive_scores(folder, explainer: Explainer, tests) -> np.ndarray:
             [[index] for index in order.tolist()],
             names,
         )
-    units = _units(train, method.units[1])
+    units = units_of(train, method.units[1])
     return reference.scores(
         model,
         tokenizer,

@@ -8,18 +8,33 @@ import torch
 from torch import Tensor
 
 from spanfluence import Lissa, TextClassifier
-from spanfluence.curvature.lissa import hessian_products
-from spanfluence.curvature.problem import ClassifierLosses, lissa_solver
+from spanfluence.capture import Capture, owned, requiring_gradients
+from spanfluence.curvature.hessian import hessian_products
+from spanfluence.curvature.problem import LissaOperator, TrainingProblem
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.loading import load_parts
-from spanfluence.points import ModelPoint
+from spanfluence.points import final_point
 
 
 def randn(seed: int, *shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-class Quadratic:
+class Toy:
+    """A training set whose parameters are its layers."""
+
+    def products(self, index: int, block: list[Tensor]) -> list:
+        leaves = [[leaf] for leaf in list(self.parameters.values())[: len(block)]]
+        return hessian_products(self.loss(index), leaves, block)
+
+
+def solve(operator: Lissa, problem: Toy, vectors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """`Lissa.solve` between named parameters and flattened layers."""
+    solved = operator.solve(problem, [part.flatten(1) for part in vectors.values()])
+    return {n: s.view(part.shape) for (n, part), s in zip(vectors.items(), solved, strict=True)}
+
+
+class Quadratic(Toy):
     """Every instance has the loss 1/2 x'Hx over the parameters a (2) and b (2, 2) laid end to end."""
 
     def __init__(self, hessian: Tensor, instances: int = 3) -> None:
@@ -37,7 +52,7 @@ class Quadratic:
         return x @ self.hessian @ x / 2
 
 
-class Logistic:
+class Logistic(Toy):
     """Cross-entropy of a softmax regression; `labels` decide nothing about the Hessian."""
 
     def __init__(self, instances: int = 6) -> None:
@@ -96,7 +111,7 @@ def test_the_fixed_point_on_a_quadratic(damping, scale, steps):
     hessian = spectrum(0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
     vectors = block(20, 3)
     operator = Lissa(damping=damping, scale=scale, clamp=1e9, max_steps=steps, tolerance=0.0)
-    solved = operator.solve(Quadratic(hessian), vectors)
+    solved = solve(operator, Quadratic(hessian), vectors)
     assert {name: part.shape for name, part in solved.items()} == {"a": (3, 2), "b": (3, 2, 2)}
     expected = closed_form(hessian, damping, flat(vectors))
     torch.testing.assert_close(flat(solved), expected, rtol=1e-7, atol=1e-9)
@@ -106,7 +121,7 @@ def test_an_indefinite_hessian_needs_damping_above_its_least_eigenvalue():
     hessian = spectrum(-2.0, -1.0, 0.0, 1.0, 5.0, 9.0)
     vectors = block(30, 2)
     settings = {"scale": 0.02, "clamp": 1e9, "max_steps": 1500, "tolerance": 0.0}
-    solved = Lissa(damping=3.0, **settings).solve(Quadratic(hessian), vectors)
+    solved = solve(Lissa(damping=3.0, **settings), Quadratic(hessian), vectors)
     expected = closed_form(hessian, 3.0, flat(vectors))
     torch.testing.assert_close(flat(solved), expected, rtol=1e-9, atol=1e-12)
 
@@ -116,7 +131,7 @@ def test_softmax_regression_one_instance():
     problem = Logistic(instances=1)
     vectors = {"weight": randn(40, 2, 3, 4), "bias": randn(41, 2, 3)}
     operator = Lissa(damping=1.0, scale=0.05, max_steps=600, tolerance=0.0)
-    solved = operator.solve(problem, vectors)
+    solved = solve(operator, problem, vectors)
     expected = closed_form(problem.hessian(0), 1.0, flat(vectors))
     torch.testing.assert_close(flat(solved), expected, rtol=1e-9, atol=1e-12)
 
@@ -130,7 +145,7 @@ def test_softmax_regression_many_instances_converges_to_the_mean_hessian():
     errors = []
     for scale, steps in ((0.1, 100), (0.005, 1500)):
         operator = Lissa(damping=1.0, scale=scale, max_steps=steps, tolerance=0.0)
-        found = flat(operator.solve(problem, vectors))
+        found = flat(solve(operator, problem, vectors))
         errors.append(float((found - expected).norm() / expected.norm()))
     assert errors[1] < 0.05
     assert errors[1] < errors[0] / 2
@@ -142,19 +157,19 @@ def test_the_clamp_bounds_every_entry_of_a_product():
     vectors = block(60, 2)
     raw = flat(vectors) @ hessian
     assert raw.abs().max() > 50.0 > raw.abs().min()
-    solved = flat(Lissa(clamp=50.0, max_steps=1).solve(Quadratic(hessian), vectors))
+    solved = flat(solve(Lissa(clamp=50.0, max_steps=1), Quadratic(hessian), vectors))
     expected = 0.004 * ((2 - 0.01) * flat(vectors) - 0.004 * raw.clamp(-50.0, 50.0))
     torch.testing.assert_close(solved, expected)
-    free = flat(Lissa(clamp=1e9, max_steps=1).solve(Quadratic(hessian), vectors))
+    free = flat(solve(Lissa(clamp=1e9, max_steps=1), Quadratic(hessian), vectors))
     assert not torch.allclose(free, solved)
 
 
 def test_a_vector_is_solved_the_same_alone_and_in_a_block():
     problem, vectors = Logistic(), {"weight": randn(70, 5, 3, 4), "bias": randn(71, 5, 3)}
     operator = Lissa(damping=1.0, scale=0.02, max_steps=200)  # the tolerance stops some early
-    together = operator.solve(problem, vectors)
+    together = solve(operator, problem, vectors)
     for row in range(5):
-        alone = operator.solve(problem, {n: part[row : row + 1] for n, part in vectors.items()})
+        alone = solve(operator, problem, {n: part[row : row + 1] for n, part in vectors.items()})
         for name, part in alone.items():
             torch.testing.assert_close(part[0], together[name][row], rtol=1e-12, atol=0)
 
@@ -168,10 +183,10 @@ def test_it_stops_when_the_norm_has_settled():
             return super().loss(index)
 
     hessian = spectrum(5.0, 5.0, 10.0, 10.0, 20.0, 20.0)
-    Lissa(scale=0.05, max_steps=1000, tolerance=1e-3).solve(Counting(hessian), block(80, 2))
+    solve(Lissa(scale=0.05, max_steps=1000, tolerance=1e-3), Counting(hessian), block(80, 2))
     assert 40 <= len(calls) < 200
     calls.clear()
-    Lissa(scale=0.05, max_steps=70, tolerance=0.0).solve(Counting(hessian), block(80, 2))
+    solve(Lissa(scale=0.05, max_steps=70, tolerance=0.0), Counting(hessian), block(80, 2))
     assert len(calls) == 70
     assert set(calls) == {0, 1, 2}
 
@@ -179,7 +194,7 @@ def test_it_stops_when_the_norm_has_settled():
 def test_the_order_of_instances_comes_from_the_seed():
     problem, vectors = Logistic(), {"weight": randn(90, 1, 3, 4), "bias": randn(91, 1, 3)}
     first, same, other = (
-        flat(Lissa(damping=1.0, scale=0.05, max_steps=50, seed=seed).solve(problem, vectors))
+        flat(solve(Lissa(damping=1.0, scale=0.05, max_steps=50, seed=seed), problem, vectors))
         for seed in (1, 1, 2)
     )
     assert torch.equal(first, same)
@@ -190,7 +205,7 @@ def test_divergence_is_an_error_that_names_a_damping():
     hessian = spectrum(-900.0, 1.0, 1.0, 1.0, 1.0, 1.0)
     vectors = block(100, 1)
     with pytest.raises(NumericsError) as caught:
-        Lissa(clamp=float("inf"), max_steps=1000).solve(Quadratic(hessian), vectors)
+        solve(Lissa(clamp=float("inf"), max_steps=1000), Quadratic(hessian), vectors)
     assert "LiSSA diverged at step" in str(caught.value)
     assert "with damping 2.5: try damping=25" in str(caught.value)
 
@@ -223,7 +238,11 @@ def test_products_are_those_of_torch(index):
     names = list(problem.parameters)
     values = tuple(problem.parameters[name].detach() for name in names)
     vectors = {name: randn(110, 4, *problem.parameters[name].shape) for name in names}
-    found = hessian_products(problem, index, vectors)
+    products = problem.products(index, [part.flatten(1) for part in vectors.values()])
+    found = {
+        name: product.rest.view(vectors[name].shape)
+        for name, product in zip(names, products, strict=True)
+    }
 
     def loss(*tensors: Tensor) -> Tensor:
         return Functional(problem, dict(zip(names, tensors, strict=True))).loss(index)
@@ -244,51 +263,60 @@ class Functional(Logistic):
         self.inputs, self.parameters = problem.inputs, parameters
 
 
-def test_products_of_a_classifier(tiny_folder):
-    """`ClassifierLosses` gives the losses that a plain forward gives, at the point asked for."""
-    model, tokenizer = load_parts(tiny_folder("bert"))
-    classifier = TextClassifier(model.double(), tokenizer, attribute="head")
+def written(products) -> Tensor:
+    pieces = [values.clone() for product in products for _, values in product.columns()]
+    return torch.cat([piece.flatten(1) for piece in pieces], 1)
+
+
+@pytest.mark.parametrize("family", tiny.ARCHITECTURES)
+@pytest.mark.parametrize("attribute", ["last-1", "head"])
+def test_products_of_a_classifier(tiny_folder, family, attribute):
+    """Products by rows, and by two backward passes, are those of torch at the point asked for."""
+    model, tokenizer = load_parts(tiny_folder(family))
+    classifier = TextClassifier(model.double(), tokenizer, attribute=attribute)
     train = tiny.make_examples(4, seed=1)
-    problem = ClassifierLosses(classifier, train)
-    values = {name: p.detach() * 0.5 for name, p in classifier.attributed.items()}
-    point = ModelPoint("half", 1.0, values)
-    vectors = {name: randn(120, 2, *p.shape) for name, p in classifier.attributed.items()}
-    with problem.differentiable(point):
-        found = hessian_products(problem, 2, vectors)
+    problem = TrainingProblem(classifier, train, Capture(classifier))
+    values = {name: p.detach() * 0.9 for name, p in classifier.attributed.items()}
+    names = [name for own in problem.capture.parameter_names for name in own]
+    sizes = [sum(values[n].numel() for n in own) for own in problem.capture.parameter_names]
+    block = [randn(120 + number, 2, size) for number, size in enumerate(sizes)]
+    with classifier.at(values):
+        found = written(problem.products(2, block))
+        layers = [owned(layer) for layer in problem.capture.layers]
+        with requiring_gradients([p for layer in layers for p in layer]):
+            twice = written(hessian_products(problem.losses(2, 1).sum(), layers, block))
     assert not any(p.requires_grad for p in classifier.attributed.values())
 
     inputs = classifier.encoder.collate(classifier.encoder.encode([train[2]]), classifier.device)
     label = torch.tensor([classifier.label_id(train[2].label)])
-    names = list(values)
 
     def loss(*tensors: Tensor) -> Tensor:
         named = dict(zip(names, tensors, strict=True))
         logits = torch.func.functional_call(model, named, kwargs=dict(inputs)).logits
         return torch.nn.functional.cross_entropy(logits, label)
 
+    tensors = tuple(values[name] for name in names)
     for row in range(2):
-        chosen = tuple(vectors[name][row] for name in names)
-        _, expected = torch.autograd.functional.vhp(loss, tuple(values.values()), chosen)
-        for name, part in zip(names, expected, strict=True):
-            torch.testing.assert_close(found[name][row], part)
+        columns = torch.cat(block, 1)[row].split([t.numel() for t in tensors])
+        chosen = tuple(c.view(t.shape) for c, t in zip(columns, tensors, strict=True))
+        _, expected = torch.autograd.functional.vhp(loss, tensors, chosen)
+        expected = torch.cat([part.flatten() for part in expected])
+        torch.testing.assert_close(found[row], expected, rtol=1e-6, atol=1e-9)
+        torch.testing.assert_close(twice[row], expected, rtol=1e-6, atol=1e-9)
 
 
 def test_a_solve_of_a_classifier_is_its_damped_hessian_inverted(tiny_folder):
     """One training instance, head only: the whole Hessian fits, so the fixed point can be checked."""
     model, tokenizer = load_parts(tiny_folder("bert"))
     classifier = TextClassifier(model.double(), tokenizer, attribute="classifier.*")
-    problem = ClassifierLosses(classifier, tiny.make_examples(1, seed=2))
-    values = {name: p.detach().clone() for name, p in classifier.attributed.items()}
-    size = sum(value.numel() for value in values.values())
-    basis = torch.eye(size, dtype=torch.float64).split([v.numel() for v in values.values()], 1)
-    columns = {n: b.reshape(-1, *v.shape) for (n, v), b in zip(values.items(), basis, strict=True)}
-    point = ModelPoint("final", 1.0, values)
-    with problem.differentiable(point):
-        hessian = flat(hessian_products(problem, 0, columns))
+    train = tiny.make_examples(1, seed=2)
+    problem = TrainingProblem(classifier, train, Capture(classifier))
+    point = final_point(classifier)[0]
+    size = sum(value.numel() for value in point.parameters.values())
+    with classifier.at(point.parameters):
+        hessian = written(problem.products(0, [torch.eye(size, dtype=torch.float64)]))
     torch.testing.assert_close(hessian, hessian.T)
-    vectors = {name: randn(130, 3, *value.shape) for name, value in values.items()}
+    vectors = randn(130, 3, size)
     operator = Lissa(damping=0.5, scale=0.1, max_steps=500, tolerance=0.0)
-    solved = lissa_solver(operator, problem, point)(vectors)
-    torch.testing.assert_close(
-        flat(solved), closed_form(hessian, 0.5, flat(vectors)), rtol=1e-8, atol=1e-10
-    )
+    [solved] = LissaOperator(operator, problem, point).solve([vectors])
+    torch.testing.assert_close(solved, closed_form(hessian, 0.5, vectors), rtol=1e-8, atol=1e-10)

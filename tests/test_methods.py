@@ -56,7 +56,7 @@ def test_each_row(name):
 def test_the_columns_that_a_caller_may_choose_from():
     assert CHOICES == {
         "points": ("final", "checkpoints", "delta"),
-        "curvature": ("identity", "lissa"),
+        "curvature": ("identity", "lissa", "ggn", "ekfac", "cg"),
         "target": ("loss", "logit"),
         "contrast": ("masked", "unmasked"),
         "locality": ("text", "span"),

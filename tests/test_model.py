@@ -220,13 +220,49 @@ def test_the_store_keeps_to_its_budget(classifier):
     kept = classifier.logits(texts, keep=True)
     assert classifier.states.used_bytes == 2 * one
     assert [text in classifier.states for text in texts] == [True, True, False, False]
-    assert classifier.states.gather(texts) is None
-    assert classifier.states.gather(texts[:2]).shape == (2, len(texts[0]), 16)
+    assert classifier.states.gather(texts[2:]) is None
+    states, missing = classifier.states.gather(texts)
+    assert states.shape == (4, len(texts[0]), 16)
+    assert missing == [2, 3]
     np.testing.assert_allclose(classifier.logits(texts, keep=True), kept, rtol=1e-5, atol=1e-6)
     assert classifier.states.used_bytes == 2 * one
     classifier.states.clear()
     assert classifier.states.used_bytes == 0
     assert texts[0] not in classifier.states
+
+
+def test_only_unknown_texts_of_a_batch_run_the_trunk(classifier):
+    known, new = Example("the soup was cold and thin"), Example("a new one")
+    texts = classifier.encoder.encode([known, new])
+    expected = classifier.logits(texts)
+    classifier.logits(texts[:1], keep=True)
+    rows = []
+    handle = next(classifier.model.modules()).register_forward_pre_hook(
+        lambda module, args, kwargs: rows.append(len(kwargs["input_ids"])), with_kwargs=True
+    )
+    classifier.trunk_states(texts, classifier.encoder.collate(texts, classifier.device))
+    handle.remove()
+    assert rows == [1]
+    np.testing.assert_allclose(classifier.logits(texts), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_full_disk_means_recomputing(classifier, monkeypatch):
+    texts = classifier.encoder.encode([Example("soup"), Example("bread and soup")])
+    expected = classifier.logits(texts)
+    store = StateStore()
+    classifier.states = store
+
+    class Full:
+        def seek(self, place):
+            return place
+
+        def write(self, content):
+            raise OSError(28, "No space left on device")
+
+    store._file = Full()
+    np.testing.assert_allclose(classifier.logits(texts, keep=True), expected, rtol=1e-5, atol=1e-6)
+    assert store.used_bytes == 0
+    assert store.budget_bytes == 0
 
 
 def test_other_attributed_parameters_forget_the_states(classifier):

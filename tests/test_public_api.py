@@ -16,10 +16,13 @@ from spanfluence.data import save_examples
 
 NAMES = {
     "METHODS",
+    "Cg",
     "DeltaFaithful",
+    "Ekfac",
     "Example",
     "Explainer",
     "Explanation",
+    "Ggn",
     "Lissa",
     "Method",
     "ModelPoint",
@@ -28,6 +31,7 @@ NAMES = {
     "TextClassifier",
     "Unit",
     "load_examples",
+    "scores_together",
     "train_classifier",
 }
 

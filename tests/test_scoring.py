@@ -10,6 +10,7 @@ import tiny
 
 from spanfluence import Explainer, ModelPoint
 from spanfluence.errors import InputError
+from spanfluence.influence import bytes_per_test
 from spanfluence.points import final_point
 from spanfluence.scoring import (
     GRADIENT_COSINE,
@@ -17,6 +18,7 @@ from spanfluence.scoring import (
     baseline_scores,
     check_tests,
     explainer_for,
+    passes,
 )
 from spanfluence.self_influence import self_influence
 
@@ -56,6 +58,16 @@ def test_a_solver_gets_a_smaller_block(classifier):
     for method, share in (("faithful", 1), ("if++", 4)):
         explainer = explainer_for(classifier, TRAIN, {"method": method}, memory_bytes=4000)
         assert explainer.memory_bytes == 4000 // share
+
+
+def test_methods_with_the_same_points_run_in_one_pass(classifier):
+    asked = {
+        name: {"method": name} for name in ("faithful", "tracin++", "pinpoint", "tracin+", "if")
+    }
+    found = passes(classifier, asked, 2, 1 << 30)
+    assert found == [["faithful", "pinpoint"], ["tracin++", "tracin+"], ["if"]]
+    one = bytes_per_test(classifier, 1)
+    assert passes(classifier, asked, 2, 2 * one) == [[name] for name in asked]
 
 
 def test_baselines_also_among_the_tests_label():

@@ -26,6 +26,7 @@ from torch import nn
 from transformers import (
     AlbertTokenizer,
     AutoConfig,
+    AutoModelForQuestionAnswering,
     AutoModelForSequenceClassification,
     BertTokenizer,
     DebertaV2Tokenizer,
@@ -163,6 +164,25 @@ def make_tiny(
     model = AutoModelForSequenceClassification.from_config(config)
     randomise(model, seed)
     balance(model.eval(), tokenizer)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def make_tiny_reader(
+    folder: Path | str, architecture: str = "bert", *, seed: int = 0, max_length: int = 64
+) -> Path:
+    """Write a random question-answering model and its tokenizer into `folder`."""
+    folder = Path(folder)
+    tokenizer = make_tokenizer(architecture, max_length=max_length)
+    config = AutoConfig.for_model(
+        architecture,
+        **_sizes(architecture, 2, 16, 2, 24, max_length),
+        vocab_size=len(tokenizer),
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    model = AutoModelForQuestionAnswering.from_config(config)
+    randomise(model, seed)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

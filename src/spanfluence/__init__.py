@@ -9,10 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spanfluence.curvature.cg import Cg
+    from spanfluence.curvature.ekfac import Ekfac
+    from spanfluence.curvature.ggn import Ggn
     from spanfluence.curvature.lissa import Lissa
     from spanfluence.data import load_examples
     from spanfluence.errors import SpanfluenceError
-    from spanfluence.explain import Explainer
+    from spanfluence.explain import Explainer, scores_together
     from spanfluence.explanation import Explanation
     from spanfluence.methods import METHODS, Method
     from spanfluence.model import TextClassifier
@@ -24,10 +27,13 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "METHODS": "methods",
+    "Cg": "curvature.cg",
     "DeltaFaithful": "points",
     "Example": "units",
+    "Ekfac": "curvature.ekfac",
     "Explainer": "explain",
     "Explanation": "explanation",
+    "Ggn": "curvature.ggn",
     "Lissa": "curvature.lissa",
     "Method": "methods",
     "ModelPoint": "points",
@@ -36,15 +42,19 @@ _HOMES = {
     "TextClassifier": "model",
     "Unit": "units",
     "load_examples": "data",
+    "scores_together": "explain",
     "train_classifier": "train",
 }
 
 __all__ = [
     "METHODS",
+    "Cg",
     "DeltaFaithful",
+    "Ekfac",
     "Example",
     "Explainer",
     "Explanation",
+    "Ggn",
     "Lissa",
     "Method",
     "ModelPoint",
@@ -53,6 +63,7 @@ __all__ = [
     "TextClassifier",
     "Unit",
     "load_examples",
+    "scores_together",
     "train_classifier",
 ]
 

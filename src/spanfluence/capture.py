@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from spanfluence.encoding import Encoded
 from spanfluence.errors import NumericsError
-from spanfluence.gradients import TextRows, combine, joined
+from spanfluence.gradients import TextRows, joined
 from spanfluence.model import Target, TextClassifier, text_losses
 from spanfluence.units import Example
 
@@ -41,7 +41,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class TextGradients:
-    """L of each text of a batch, and what each layer saw (in the order of `Capture.layers`)."""
+    """L of each text of a batch, and what each layer saw of it (in the order of `Capture.layers`)."""
 
     losses: Float[Tensor, " texts"]
     layers: list[TextRows]
@@ -61,26 +61,32 @@ class Capture:
         return [layer.parameters for layer in self.layers]
 
     def texts(
-        self,
-        batch: list[Encoded],
-        label_ids: Int[Tensor, " texts"],
-        target: Target,
-        *,
-        inputs: Mapping[str, Tensor] | None = None,
-        states: Float[Tensor, "texts tokens hidden"] | None = None,
+        self, batch: list[Encoded], label_ids: Int[Tensor, " texts"], target: Target
     ) -> TextGradients:
-        """Gradients of L at the classifier's present parameters. Inputs and states may be handed in."""
-        if inputs is None:
-            inputs = self.classifier.encoder.collate(batch, self.classifier.device)
-        if states is None:
-            states = self.classifier.trunk_states(batch, inputs)
-        with torch.enable_grad(), _Recorder(self.layers, len(batch)) as recorder:
-            logits = self.classifier.tail_logits(inputs, states)
-            losses = text_losses(logits, label_ids, target)
-            gradients = recorder.backward(losses)
-        tokens = inputs["input_ids"].shape[1]
-        rows = [recorder.rows(layer, gradients, tokens) for layer in self.layers]
-        return TextGradients(losses.detach(), rows)
+        """Gradients of L of each text at the classifier's present parameters."""
+        inputs = self.classifier.encoder.collate(batch, self.classifier.device)
+        states = self.classifier.trunk_states(batch, inputs)
+        [found] = self.objectives(
+            inputs, states, lambda logits: [text_losses(logits, label_ids, target)]
+        )
+        return found
+
+    def objectives(
+        self,
+        inputs: Mapping[str, Tensor],
+        states: Float[Tensor, "texts tokens hidden"] | None,
+        of_logits: Callable[[Float[Tensor, "texts classes"]], list[Float[Tensor, " texts"]]],
+    ) -> list[TextGradients]:
+        """Gradients of several functions of the logits: one forward pass, one backward pass each."""
+        texts, tokens = inputs["input_ids"].shape
+        found = []
+        with torch.enable_grad(), _Recorder(self.layers, texts) as recorder:
+            values = of_logits(self.classifier.tail_logits(inputs, states))
+            for number, value in enumerate(values, start=1):
+                gradients = recorder.backward(value, retain=number < len(values))
+                rows = [recorder.rows(layer, gradients, tokens) for layer in self.layers]
+                found.append(TextGradients(value.detach(), rows))
+        return found
 
     def _examine(self) -> None:
         """Run three texts: note which calls are shared, and compare every layer with plain autograd.
@@ -118,7 +124,8 @@ class Capture:
 
 
 def _equal(found: TextRows, truth: TextRows) -> bool:
-    mine, expected = combine([(found, 1.0)]).dense(), truth.rows[:, 0]
+    texts = torch.arange(len(found.rows), device=found.rows.device)[:, None]
+    mine, expected = found.units(texts).dense(), truth.rows[:, 0]
     return bool((mine - expected).norm() <= 1e-3 * expected.norm() + 1e-7)
 
 
@@ -151,7 +158,7 @@ class _Recorder:
     def __enter__(self) -> _Recorder:
         for layer in self.layers:
             if layer.kind == "whole":
-                self._stack.enter_context(_requiring_gradient(layer))
+                self._stack.enter_context(requiring_gradients(owned(layer)))
                 continue
             if layer.kind == "embedding":
                 handle = layer.module.register_forward_pre_hook(self._expand)
@@ -181,21 +188,21 @@ class _Recorder:
 
         return hook
 
-    def backward(self, losses: Float[Tensor, " texts"]) -> list[Tensor]:
+    def backward(self, losses: Float[Tensor, " texts"], *, retain: bool) -> list[Tensor]:
         """Gradient at each call's output, one entry per text; shared calls and whole layers text by text."""
         shared = [call.output for call in self.calls if call.shared]
         own = [call.output for call in self.calls if not call.shared]
-        whole = [p for layer in self.layers if layer.kind == "whole" for p in _owned(layer)]
-        found = _per_example(losses, [*shared, *whole], retain=bool(own))
+        whole = [p for layer in self.layers if layer.kind == "whole" for p in owned(layer)]
+        found = _per_example(losses, [*shared, *whole], retain=retain or bool(own))
         self._whole = {id(p): g for p, g in zip(whole, found[len(shared) :], strict=True)}
         text_by_text = iter(found[: len(shared)])
-        together = iter(_materialised(own, losses.sum()))
+        together = iter(_materialised(own, losses.sum(), retain=retain))
         return [next(text_by_text if call.shared else together) for call in self.calls]
 
     def rows(self, layer: Layer, gradients: list[Tensor], tokens: int) -> TextRows:
         """What one layer saw, over all its calls."""
         if layer.kind == "whole":
-            own = [self._whole[id(p)].flatten(1) for p in _owned(layer)]
+            own = [self._whole[id(p)].flatten(1) for p in owned(layer)]
             return _as_single_row(torch.cat(own, 1))
         pairs = [
             (call, gradient)
@@ -203,8 +210,8 @@ class _Recorder:
             if call.layer == layer.name
         ]
         if not pairs:  # a module that this model never runs
-            size = sum(parameter.numel() for parameter in _owned(layer))
-            return _as_single_row(_owned(layer)[0].new_zeros(self.texts, size))
+            size = sum(parameter.numel() for parameter in owned(layer))
+            return _as_single_row(owned(layer)[0].new_zeros(self.texts, size))
         return self._text_rows(layer, pairs, tokens)
 
     def _text_rows(self, layer: Layer, pairs: list[tuple[_Call, Tensor]], tokens: int) -> TextRows:
@@ -219,7 +226,7 @@ class _Recorder:
             size = table.num_embeddings
             return TextRows("embedding", outputs, positions, ids=inputs, table_rows=size)
         if layer.kind == "norm":
-            terms = [outputs * _normalised(layer.module, inputs)] if weight else []
+            terms = [outputs * normalised(layer.module, inputs)] if weight else []
             return TextRows("dense", torch.cat([*terms, outputs] if bias else terms, -1), positions)
         return TextRows(
             "matrix",
@@ -251,7 +258,7 @@ def _token_rows(call: _Call, gradient: Tensor, tokens: int) -> Int[Tensor, " row
     return torch.full((rows,), -1, device=gradient.device)
 
 
-def _normalised(module: Any, inputs: Tensor) -> Tensor:
+def normalised(module: Any, inputs: Tensor) -> Tensor:
     """What a norm multiplies by its weight."""
     if isinstance(module, nn.LayerNorm):
         return nn.functional.layer_norm(inputs, module.normalized_shape, eps=module.eps)
@@ -289,18 +296,20 @@ def _attributes(layer: Layer, short: str) -> bool:
     return any(name.rpartition(".")[2] == short for name in layer.parameters)
 
 
-def _owned(layer: Layer) -> list[nn.Parameter]:
+def owned(layer: Layer) -> list[nn.Parameter]:
+    """A layer's attributed parameters, weight before bias."""
     return [getattr(layer.module, name.rpartition(".")[2]) for name in layer.parameters]
 
 
 @contextmanager
-def _requiring_gradient(layer: Layer) -> Iterator[None]:
-    for parameter in _owned(layer):
+def requiring_gradients(parameters: Sequence[nn.Parameter]) -> Iterator[None]:
+    """Let parameters require gradients for a while."""
+    for parameter in parameters:
         parameter.requires_grad_(True)
     try:
         yield
     finally:
-        for parameter in _owned(layer):
+        for parameter in parameters:
             parameter.requires_grad_(False)
 
 

@@ -16,6 +16,7 @@ from spanfluence.errors import InputError, SpanfluenceError
 if TYPE_CHECKING:
     from spanfluence.explain import Explainer
     from spanfluence.explanation import Explanation
+    from spanfluence.spans import Finder
     from spanfluence.units import Example
 
 app = typer.Typer(
@@ -177,6 +178,48 @@ def train(
 
 
 @app.command()
+def spans(
+    data: Annotated[Path, typer.Argument(help="Examples, in any format that train reads.")],
+    out: Annotated[Path, typer.Option(help="The .jsonl to write; must be new.")],
+    finder: Annotated[
+        str,
+        typer.Option(
+            help="auto, given, words, ngrams, sentences, clauses, chunks, reader, aspect or rationale."
+        ),
+    ] = "auto",
+    reader: Annotated[
+        str | None, typer.Option(help="Question-answering model of the reader: folder or hub name.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Run or model whose importance rationale follows.")
+    ] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE for the finder, e.g. most=2; repeatable.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a page to look through.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first so many examples.")] = None,
+    resume: Annotated[bool, typer.Option(help="Continue a run that was interrupted.")] = False,
+    overwrite: Annotated[bool, typer.Option(help="Replace files that exist.")] = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+) -> None:
+    """Propose spans for examples that have none."""
+    from spanfluence.spans.job import SpansJob
+
+    if html is not None and html.exists() and not overwrite:
+        raise InputError(f"{html} already exists: choose another name for --html, or --overwrite")
+    job = SpansJob.open(
+        data, finder, reader=reader, model=model, options=option or [], limit=limit, device=device
+    )
+    if job.reason:
+        print(f"auto chose {job.finder.name}: {job.reason}.")
+    job.run(out, resume=resume, overwrite=overwrite, show_progress=True)
+    job.show_summary()
+    if html is not None:
+        job.write_page(html)
+        print(f"Page: {html}", file=sys.stderr)
+
+
+@app.command()
 def explain(
     run: Annotated[
         str, typer.Argument(help="A run folder; or a model folder or hub name with --train.")
@@ -211,6 +254,22 @@ def explain(
         str | None,
         typer.Option(help="Attributed parameters; default: those of the run, else last-2."),
     ] = None,
+    finder: Annotated[
+        str,
+        typer.Option(
+            help="Where a text has no span: a finder that proposes some, auto, or none for its whole text."
+        ),
+    ] = "auto",
+    reader: Annotated[
+        str | None, typer.Option(help="Question-answering model of --finder reader.")
+    ] = None,
+    max_spans: Annotated[int, typer.Option(help="At most so many proposed spans.")] = 5,
+    separate: Annotated[
+        bool, typer.Option("--separate", help="Proposed spans one by one instead of mixed.")
+    ] = False,
+    mask_mode: Annotated[
+        str, typer.Option(help="How spans are masked: mask, delete, attention, neutral[:WORD].")
+    ] = "mask",
     memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
@@ -237,6 +296,10 @@ def explain(
         damping=damping,
         memory_bytes=parse_size(memory),
         seed=seed,
+        mask_mode=mask_mode,
+        finder=_test_finder(finder, reader),
+        max_spans=max_spans,
+        mixture=not separate,
     )
     explanations = explain_with_progress(explainer, examples, top)
     for explanation in explanations:
@@ -247,6 +310,16 @@ def explain(
             _show(explanation)
     if html is not None:
         _write_html(html, explainer, explanations)
+
+
+def _test_finder(name: str, reader: str | None) -> str | Finder | None:
+    if reader is not None and name != "reader":
+        raise InputError(f"--reader has no meaning for --finder {name}: leave it out")
+    if name != "reader":
+        return None if name == "none" else name
+    from spanfluence.spans import finder_named
+
+    return finder_named("reader", reader=reader)
 
 
 def _questions(

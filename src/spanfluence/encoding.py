@@ -14,6 +14,8 @@ from torch import Tensor
 from spanfluence.errors import InputError, ModelError
 from spanfluence.units import Example, Span, Unit
 
+MASK_MODES = ("mask", "delete", "attention", "neutral")
+
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
@@ -21,12 +23,14 @@ class Encoded:
 
     `starts` and `ends` hold each token's character range in the example's text, trimmed of white
     space; tokens that are not of the text (special tokens, context) have the empty range (0, 0).
+    `unseen` marks tokens that no other token attends to.
     """
 
     input_ids: Int[np.ndarray, " tokens"]
     token_type_ids: Int[np.ndarray, " tokens"] | None
     starts: Int[np.ndarray, " tokens"]
     ends: Int[np.ndarray, " tokens"]
+    unseen: Bool[np.ndarray, " tokens"] | None = None
 
     def __len__(self) -> int:
         return len(self.input_ids)
@@ -35,7 +39,8 @@ class Encoded:
     def key(self) -> bytes:
         """Equal for equal model inputs."""
         types = b"" if self.token_type_ids is None else self.token_type_ids.tobytes()
-        return self.input_ids.tobytes() + b"|" + types
+        unseen = b"" if self.unseen is None else b"|" + self.unseen.tobytes()
+        return self.input_ids.tobytes() + b"|" + types + unseen
 
     def touching(self, spans: Sequence[Span]) -> Bool[np.ndarray, " tokens"]:
         """Tokens of the text with at least one character in one of `spans`."""
@@ -46,9 +51,19 @@ class Encoded:
 
 
 class TextEncoder:
-    """A fast tokenizer and the number of tokens its model reads."""
+    """A fast tokenizer, the number of tokens its model reads, and how spans are masked.
 
-    def __init__(self, tokenizer: Any, max_length: int) -> None:
+    | mask_mode         | the tokens of a masked span                                              |
+    |-------------------|--------------------------------------------------------------------------|
+    | `mask`            | become the mask token                                                    |
+    | `delete`          | are left out; the text gets shorter                                      |
+    | `attention`       | stay in place, as padding does: no other token attends to them           |
+    | `neutral`         | become the unknown token, or with `neutral:WORD` the one token of WORD   |
+
+    All but `mask` work for models without a mask token.
+    """
+
+    def __init__(self, tokenizer: Any, max_length: int, mask_mode: str = "mask") -> None:
         if not getattr(tokenizer, "is_fast", False):
             raise ModelError(
                 f"{type(tokenizer).__name__} gives no character offsets: "
@@ -57,6 +72,31 @@ class TextEncoder:
         self.tokenizer = tokenizer
         self.max_length = max_length
         self.pad_id: int = 0 if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+        self.mask_mode = mask_mode
+        self._neutral_id = self._check_mode(mask_mode)
+
+    def _check_mode(self, mode: str) -> int | None:
+        """Raise for a mode that is none; the id of the neutral token, where the mode has one."""
+        kind, _, word = mode.partition(":")
+        if kind not in MASK_MODES or (word and kind != "neutral"):
+            known = ", ".join(f"'{known}'" for known in MASK_MODES)
+            raise InputError(f"mask_mode={mode!r} is not known: use {known} or 'neutral:WORD'")
+        if kind != "neutral":
+            return None
+        if not word:
+            unknown: int | None = self.tokenizer.unk_token_id
+            if unknown is None:
+                raise InputError(
+                    f"{type(self.tokenizer).__name__} has no unknown token: "
+                    "name a neutral one, e.g. mask_mode='neutral:the'"
+                )
+            return unknown
+        ids = self.tokenizer(word, add_special_tokens=False)["input_ids"]
+        if len(ids) != 1:
+            raise InputError(
+                f"mask_mode={mode!r}: {word!r} is {len(ids)} tokens here: name a word of one token"
+            )
+        return int(ids[0])
 
     def encode(self, examples: Sequence[Example]) -> list[Encoded]:
         """Each example as (context, text) where it has a context, else as text alone."""
@@ -129,13 +169,21 @@ class TextEncoder:
         return f"{what} touches no token of the text: choose a span that holds a visible character"
 
     def mask(self, encoded: Encoded, positions: Bool[np.ndarray, " tokens"]) -> Encoded:
-        """The same text with the mask token at `positions`; the length never changes."""
+        """The same text with the tokens at `positions` masked as `mask_mode` says."""
+        if self.mask_mode == "delete":
+            return _without(encoded, positions)
+        if self.mask_mode == "attention":
+            return replace(encoded, unseen=positions)
+        if self._neutral_id is not None:
+            return replace(
+                encoded, input_ids=np.where(positions, self._neutral_id, encoded.input_ids)
+            )
         mask_id = self.tokenizer.mask_token_id
         if mask_id is None:
             raise ModelError(
                 f"{type(self.tokenizer).__name__} has no mask token, so a span cannot be masked: "
-                "set tokenizer.mask_token to a token of its vocabulary and save it to the model "
-                "folder, or use a method of whole instances (if, tracin, tracinf)"
+                "mask in another way (mask_mode='attention', 'delete' or 'neutral'; --mask-mode), "
+                "or use a method of whole instances (if, tracin, tracinf)"
             )
         return replace(encoded, input_ids=np.where(positions, mask_id, encoded.input_ids))
 
@@ -147,13 +195,25 @@ class TextEncoder:
         types = np.zeros_like(ids)
         for row, encoded in enumerate(batch):
             ids[row, : len(encoded)] = encoded.input_ids
-            attention[row, : len(encoded)] = 1
+            attention[row, : len(encoded)] = 1 if encoded.unseen is None else ~encoded.unseen
             if encoded.token_type_ids is not None:
                 types[row, : len(encoded)] = encoded.token_type_ids
         arrays = {"input_ids": ids, "attention_mask": attention}
         if batch[0].token_type_ids is not None:
             arrays["token_type_ids"] = types
         return {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
+
+
+def _without(encoded: Encoded, positions: Bool[np.ndarray, " tokens"]) -> Encoded:
+    """The text without some of its tokens."""
+    kept = ~positions
+    types = encoded.token_type_ids
+    return Encoded(
+        encoded.input_ids[kept],
+        None if types is None else types[kept],
+        encoded.starts[kept],
+        encoded.ends[kept],
+    )
 
 
 def _trim(offsets: Int[np.ndarray, "tokens two"], text: str) -> None:

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from spanfluence.curvature.lissa import Lissa
-from spanfluence.curvature.problem import ClassifierLosses, lissa_solver
+from spanfluence.batches import BATCH_TOKENS, Side
+from spanfluence.capture import Capture
+from spanfluence.curvature import Operator
+from spanfluence.curvature.problem import (
+    KINDS,
+    Curvature,
+    TrainingProblem,
+    curvature_named,
+    operator_at,
+)
 from spanfluence.errors import InputError
 from spanfluence.explanation import Explanation, Influence, Part
-from spanfluence.influence import BATCH_TOKENS, Side, Solver
 from spanfluence.influence import Influence as Scorer
+from spanfluence.influence import Job
 from spanfluence.methods import Method, Sign, method_named
 from spanfluence.model import LabelChoice, TextClassifier
 from spanfluence.points import DeltaFaithful, ModelPoint, checkpoint_points, final_point
+from spanfluence.proposal import Proposal, UnknownSpans
+from spanfluence.spans.found import Finder
 from spanfluence.units import Example, Unit, units_of
 
 PointChoice = str | DeltaFaithful | Sequence[ModelPoint]
@@ -27,8 +37,14 @@ class Explainer:
     """Scores training units for tests by one method, exactly.
 
     `method` names a row of the table in `methods.py`; any column given by keyword replaces that row's
-    choice. `points` may also be a `DeltaFaithful` recipe or a list of `ModelPoint`; `damping` is the
-    absolute lambda of the inverse curvature.
+    choice. `points` may also be a `DeltaFaithful` recipe or a list of `ModelPoint`; `curvature` may also
+    be settings such as `Ggn(sample=1000)`; `damping` is the absolute lambda of the inverse curvature, or
+    "auto". `also` makes a second explainer over the same training set, and `scores_together` runs
+    several in one pass.
+
+    A test without spans is explained by those that `finder` proposes: the `max_spans` of highest imp,
+    as their mixture `score(u) = sum_k p_k score(x'_k, u)` with `p = softmax(imp / temperature)`, or one
+    by one with `mixture=False`; with `finder=None` its whole text is explained.
     """
 
     def __init__(
@@ -41,10 +57,15 @@ class Explainer:
         label: LabelChoice = "predicted",
         sign: Sign = "support",
         points: PointChoice | None = None,
-        curvature: str | Lissa | None = None,
-        damping: float | None = None,
+        curvature: str | Curvature | None = None,
+        damping: float | str | None = None,
         memory_bytes: int = 4 << 30,
         batch_tokens: int = BATCH_TOKENS,
+        finder: str | Finder | None = "auto",
+        max_spans: int = 5,
+        mixture: bool = True,
+        temperature: float = 1.0,
+        sharing: Explainer | None = None,
         **columns: Any,
     ) -> None:
         if sign not in ("support", "paper"):
@@ -62,17 +83,32 @@ class Explainer:
         if isinstance(curvature, str):
             columns["curvature"] = curvature
         elif curvature is not None:
-            columns["curvature"] = "lissa"
+            columns["curvature"] = next(n for n, kind in KINDS.items() if type(curvature) is kind)
+        self.unknown_spans = UnknownSpans(finder, max_spans, mixture, temperature)
         self.name = method
         self.method: Method = method_named(method).varied(**columns)
         if columns and self.method != method_named(method):
             changed = ", ".join(f"{name}={value}" for name, value in columns.items())
             self.name = f"{method} with {changed}"
+        _check_masking(classifier, self.method)
         self.train_units: list[Unit] = units_of(self.train, self.method.units[1])
         self._label_ids = classifier.label_ids([unit.example for unit in self.train_units], "given")
+        self._shared: _Shared = _Shared() if sharing is None else sharing._shared
         self.points: list[ModelPoint] = self._make_points(points)
-        self._operator = self._make_operator(curvature, damping)
-        self._scorer: Scorer | None = None
+        self._curvature = self._make_curvature(curvature, damping)
+
+    def also(self, method: str, **options: Any) -> Explainer:
+        """Another method over the same model and training set; points and solves are shared."""
+        own = {"seed": self.seed, "label": self.label, "sign": self.sign}
+        return Explainer(
+            self.classifier,
+            self.train,
+            method,
+            sharing=self,
+            memory_bytes=self.memory_bytes,
+            batch_tokens=self.batch_tokens,
+            **{**own, **options},
+        )
 
     def _make_points(self, points: PointChoice | None) -> list[ModelPoint]:
         if points is not None and not isinstance(points, str | DeltaFaithful):
@@ -80,54 +116,80 @@ class Explainer:
             if not given:
                 raise InputError("points=[] is empty: give at least one ModelPoint")
             return given
-        if isinstance(points, DeltaFaithful) or self.method.points == "delta":
-            recipe = points if isinstance(points, DeltaFaithful) else DeltaFaithful()
-            return recipe.points(self.classifier, self.train, self.seed)
-        if self.method.points == "checkpoints":
-            return checkpoint_points(self.classifier)
-        return final_point(self.classifier)
+        recipe = points if isinstance(points, DeltaFaithful) else DeltaFaithful()
+        kind = self.method.points
+        key = (kind, recipe, self.seed)
+        if key not in self._shared.points:
+            self._shared.points[key] = (
+                recipe.points(self.classifier, self.train, self.seed)
+                if kind == "delta"
+                else checkpoint_points(self.classifier)
+                if kind == "checkpoints"
+                else final_point(self.classifier)
+            )
+        return self._shared.points[key]
 
-    def _make_operator(self, curvature: str | Lissa | None, damping: float | None) -> Lissa | None:
-        if self.method.curvature == "identity":
+    def _make_curvature(
+        self, curvature: str | Curvature | None, damping: float | str | None
+    ) -> Curvature | None:
+        name = self.method.curvature
+        if name == "identity":
             if damping is not None:
                 raise InputError(
-                    f"damping={damping:g} has no meaning without curvature: pass curvature='lissa'"
+                    f"damping={damping} has no meaning without curvature: pass curvature='ggn'"
                 )
             return None
-        if isinstance(curvature, Lissa):
-            if damping is not None:
-                raise InputError(
-                    "give damping either in Lissa(damping=...) or as damping=, not both"
-                )
-            return curvature
-        return Lissa(seed=self.seed) if damping is None else Lissa(seed=self.seed, damping=damping)
+        if curvature is None or isinstance(curvature, str):
+            return curvature_named(name, damping, None, self.seed)
+        if damping is not None:
+            raise InputError(
+                f"give damping either in {type(curvature).__name__}(damping=...) or as damping=, not both"
+            )
+        return curvature
 
-    def _prepared(self) -> Scorer:
-        """Built at the first use: probing the layers costs a few passes."""
-        if self._scorer is None:
-            solvers: list[Solver | None] = [None] * len(self.points)
-            if self._operator is not None:
-                problem = ClassifierLosses(self.classifier, self.train)
-                solvers = [lissa_solver(self._operator, problem, point) for point in self.points]
-            self._scorer = Scorer(self.classifier, self.method, self.points, solvers)
-            self._train_side = Side(
-                self.classifier,
+    @property
+    def _capture(self) -> Capture:
+        """Made at the first use: probing the layers costs a few passes."""
+        if self._shared.capture is None:
+            self._shared.capture = Capture(self.classifier)
+        return self._shared.capture
+
+    def _operators(self) -> list[Operator | None]:
+        """P at each point."""
+        if self._curvature is None:
+            return [None] * len(self.points)
+        return [self._operator(self._curvature, point) for point in self.points]
+
+    def _operator(self, curvature: Curvature, point: ModelPoint) -> Operator:
+        shared = self._shared
+        if shared.problem is None:
+            shared.problem = TrainingProblem(self.classifier, self.train, self._capture)
+        key = (curvature, id(point))
+        if key not in shared.operators:
+            shared.operators[key] = operator_at(curvature, shared.problem, point)
+        return shared.operators[key]
+
+    def _job(self, units: Sequence[Unit], label_ids: Int[np.ndarray, " units"]) -> Job:
+        test, train = self.method.units
+        return Job(
+            self.method,
+            self.points,
+            self._operators(),
+            Side(units, label_ids, self.method, test),
+            Side(
                 self.train_units,
                 self._label_ids,
                 self.method,
-                self.method.units[1],
+                train,
                 weighted=self.method.weight != "none",
-                batch_tokens=self.batch_tokens,
-            )
-        return self._scorer
+            ),
+        )
 
     def scores(
         self, tests: Sequence[Example], *, advance: Callable[[int], None] = lambda done: None
     ) -> Float[np.ndarray, "tests units"]:
         """Scores of every training unit for every test; all spans of a test are taken together."""
-        together = self.method.units[0] == "span"
-        units = [Unit(test, test.spans if together else ()) for test in tests]
-        return self._score_units(units, self.classifier.label_ids(tests, self.label), advance)
+        return scores_together([self], tests, advance=advance)[0]
 
     def _score_units(
         self,
@@ -135,17 +197,10 @@ class Explainer:
         label_ids: Int[np.ndarray, " units"],
         advance: Callable[[int], None],
     ) -> Float[np.ndarray, "tests units"]:
-        if not units:
-            return np.zeros((0, len(self.train_units)), dtype=np.float32)
-        scorer = self._prepared()
-        kind = self.method.units[0]
-        tests = Side(
-            self.classifier, units, label_ids, self.method, kind, batch_tokens=self.batch_tokens
-        )
-        scores = scorer.scores(
-            tests, self._train_side, memory_bytes=self.memory_bytes, advance=advance
-        )
-        return scores * np.float32(self.method.paper_sign if self.sign == "paper" else 1)
+        return _run([self], [self._job(units, label_ids)], advance)[0] if units else self._none()
+
+    def _none(self) -> Float[np.ndarray, "tests units"]:
+        return np.zeros((0, len(self.train_units)), dtype=np.float32)
 
     def explain(self, example: Example, top_k: int = 10) -> Explanation:
         """Why the model says this of `example`: its spans one by one, or its whole text."""
@@ -161,6 +216,9 @@ class Explainer:
         """Explanations of many tests in one pass over the training set."""
         if top_k < 1:
             raise InputError(f"top_k={top_k} must be at least 1")
+        given = list(examples)
+        proposals = self._proposals(given)
+        examples = [proposal.example for proposal in proposals]
         units = [units_of([example], self.method.units[0]) for example in examples]
         flat = [unit for group in units for unit in group]
         labels = self.classifier.label_ids(examples, self.label)
@@ -168,14 +226,39 @@ class Explainer:
         scores = self._score_units(flat, repeated, advance)
         importance = self._importance(flat, repeated)
         explanations, row = [], 0
-        for example, group, label in zip(examples, units, labels, strict=True):
-            parts = [
-                self._part(unit, importance[row + offset], scores[row + offset], top_k)
-                for offset, unit in enumerate(group)
-            ]
-            explanations.append(self._explanation(example, int(label), parts))
+        for example, proposal, group, label in zip(given, proposals, units, labels, strict=True):
+            rows = slice(row, row + len(group))
+            if proposal.shares:
+                parts = [self._mixture(proposal, importance[rows], scores[rows], top_k)]
+            else:
+                parts = [
+                    self._part(unit, imp, values, top_k)
+                    for unit, imp, values in zip(group, importance[rows], scores[rows], strict=True)
+                ]
+            explanations.append(self._explanation(example, int(label), parts, proposal.notes))
             row += len(group)
         return explanations
+
+    def _proposals(self, examples: Sequence[Example]) -> list[Proposal]:
+        """Each example with the spans to explain: its own, or under a span method proposed ones."""
+        if self.method.units[0] != "span":
+            return [Proposal(example) for example in examples]
+        return [
+            self.unknown_spans.propose(self.classifier, example, self.label) for example in examples
+        ]
+
+    def _mixture(
+        self,
+        proposal: Proposal,
+        importance: Sequence[float | None],
+        scores: Float[np.ndarray, "spans units"],
+        top_k: int,
+    ) -> Part:
+        """score(u) = sum_k p_k score(x'_k, u): the spans were scored in the same pass as all others."""
+        mixed = np.asarray(proposal.shares, dtype=np.float32) @ scores
+        whole = self._part(Unit(proposal.example, proposal.example.spans), None, mixed, top_k)
+        values = tuple(float(value or 0.0) for value in importance)
+        return replace(whole, shares=proposal.shares, importances=values)
 
     def _importance(
         self, units: Sequence[Unit], label_ids: Int[np.ndarray, " units"]
@@ -211,7 +294,9 @@ class Explainer:
             for unit, column, imp in zip(units, columns, importance, strict=True)
         )
 
-    def _explanation(self, example: Example, label: int, parts: list[Part]) -> Explanation:
+    def _explanation(
+        self, example: Example, label: int, parts: list[Part], found: Sequence[str] = ()
+    ) -> Explanation:
         names = self.classifier.labels
         predicted = self.classifier.predict([example])
         return Explanation(
@@ -226,18 +311,21 @@ class Explainer:
             ),
             train_units=len(self.train_units),
             parts=tuple(sorted(parts, key=lambda part: -(part.importance or 0.0))),
-            notes=tuple(self._notes(example)),
+            notes=(*self._notes(), *found),
         )
 
     @property
     def settings(self) -> dict[str, Any]:
         """Every choice behind the scores, as it stands in results."""
         columns: dict[str, Any] = {**asdict(self.method), "units": list(self.method.units)}
-        if self._operator is not None:
-            columns["damping"] = self._operator.damping
+        if self._curvature is not None:
+            columns["damping"] = self._curvature.damping
+            if self._curvature.damping == "auto":
+                columns["damping"] = [p.damping for p in self._operators() if p is not None]
+        columns["mask"] = self.classifier.encoder.mask_mode
         return {**columns, "sign": self.sign, "label": self.label, "seed": self.seed}
 
-    def _notes(self, example: Example) -> list[str]:
+    def _notes(self) -> list[str]:
         notes = []
         bare = sum(1 for e in self.train if not e.spans)
         if self.method.units[1] == "span" and bare:
@@ -245,9 +333,65 @@ class Explainer:
                 f"{bare} of {len(self.train)} training examples have no spans: "
                 "each is covered by its whole text."
             )
-        if self.method.units[0] == "span" and not example.spans:
-            notes.append("The test has no span: its whole text is explained.")
         return notes
+
+
+class _Shared:
+    """What explainers over one model and training set have in common."""
+
+    def __init__(self) -> None:
+        self.points: dict[tuple[str, DeltaFaithful, int], list[ModelPoint]] = {}
+        self.operators: dict[tuple[Curvature, int], Operator] = {}
+        self.capture: Capture | None = None
+        self.problem: TrainingProblem | None = None
+
+
+def scores_together(
+    explainers: Sequence[Explainer],
+    tests: Sequence[Example],
+    *,
+    advance: Callable[[int], None] = lambda done: None,
+) -> list[Float[np.ndarray, "tests units"]]:
+    """`scores` of several explainers in one pass over their training set.
+
+    They must be made from each other by `also`: texts, points and solves that they share run once.
+    """
+    first = explainers[0]
+    if any(other._shared is not first._shared for other in explainers):
+        raise InputError("explainers can run together only if made from each other: use .also(...)")
+    if not tests:
+        return [explainer._none() for explainer in explainers]
+    units = {
+        "span": [Unit(test, test.spans) for test in tests],
+        "instance": [Unit(test) for test in tests],
+    }
+    labels = {e.label: first.classifier.label_ids(tests, e.label) for e in explainers}
+    jobs = [e._job(units[e.method.units[0]], labels[e.label]) for e in explainers]
+    return _run(explainers, jobs, advance)
+
+
+def _run(
+    explainers: Sequence[Explainer], jobs: Sequence[Job], advance: Callable[[int], None]
+) -> list[Float[np.ndarray, "tests units"]]:
+    first = explainers[0]
+    found = Scorer(first.classifier, first._capture).scores(
+        jobs, memory_bytes=first.memory_bytes, batch_tokens=first.batch_tokens, advance=advance
+    )
+    return [
+        scores * np.float32(e.method.paper_sign if e.sign == "paper" else 1)
+        for e, scores in zip(explainers, found, strict=True)
+    ]
+
+
+def _check_masking(classifier: TextClassifier, method: Method) -> None:
+    """A deleted span has no tokens left whose gradients could be compared with those it had."""
+    deleted = classifier.encoder.mask_mode == "delete" and "span" in method.units
+    if deleted and method.locality == "span" and method.contrast == "masked":
+        raise InputError(
+            "mask_mode='delete' leaves no token at the span's place, which locality='span' with "
+            "contrast='masked' compares: use mask_mode='attention', locality='text' or "
+            "contrast='unmasked'"
+        )
 
 
 def _check_training(train: Sequence[Example]) -> None:

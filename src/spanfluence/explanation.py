@@ -41,13 +41,16 @@ class Influence:
 class Part:
     """What explains one span of the test (or with `spans=()` the whole text).
 
-    `importance`: by how much the logit of the explained label falls when the span is masked.
+    `importance`: by how much the logit of the explained label falls when the span is masked. A mixture
+    of several spans has instead a share and an importance per span, `shares` and `importances`.
     """
 
     spans: tuple[Span, ...]
     importance: float | None
     supporters: tuple[Influence, ...]
     opponents: tuple[Influence, ...]
+    shares: tuple[float, ...] = ()
+    importances: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,11 +126,19 @@ def _part(example: Example, part: Part, names: Sequence[str]) -> dict[str, Any]:
         "spans": _pairs(part.spans),
         "words": Unit(example, part.spans).text,
         "importance": part.importance,
+        **_mixture(part),
         "supporters": [
             hit.to_dict(rank, names) for rank, hit in enumerate(part.supporters, start=1)
         ],
         "opponents": [hit.to_dict(rank, names) for rank, hit in enumerate(part.opponents, start=1)],
     }
+
+
+def _mixture(part: Part) -> dict[str, Any]:
+    """Share and importance of each span, where the part is a mixture of spans."""
+    if not part.shares:
+        return {}
+    return {"shares": list(part.shares), "importances": list(part.importances)}
 
 
 def _pairs(spans: tuple[Span, ...]) -> list[list[int]]:

@@ -7,13 +7,16 @@ inner product choose the cheaper way: from the rows, or from the summed matrices
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+CHUNK_BYTES = 6 << 20  # of a matrix that is written out piece by piece
+WIDE_CHUNK_BYTES = 32 << 20  # the same where both sides of a product are large
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +33,11 @@ class DenseGradient:
     def dense(self) -> Float[Tensor, "units size"]:
         """The gradient itself."""
         return self.values
+
+    @cached_property
+    def transposed_dense(self) -> Float[Tensor, "size units"]:
+        """A unit per column."""
+        return self.values.T.contiguous()
 
     def square_norms(self) -> Float[Tensor, " units"]:
         """Squared Euclidean norm of each unit's gradient."""
@@ -51,21 +59,76 @@ class MatrixGradient:
         """How many units."""
         return self.inputs.shape[0]
 
+    def dense(self) -> Float[Tensor, "units size"]:
+        """Weight gradient flattened as the parameter is stored, then the bias gradient."""
+        return self.transposed_dense.T
+
     @cached_property
-    def _dense(self) -> Float[Tensor, "units size"]:
-        parts = []
+    def transposed_dense(self) -> Float[Tensor, "size units"]:
+        """`dense()` with a unit per column: the layout in which one side of a product is read fastest."""
+        weights = self.inputs.shape[2] * self.outputs.shape[2] if self.weight else 0
+        size = weights + (self.outputs.shape[2] if self.bias else 0)
+        result = self.outputs.new_empty(size, self.units)
+        for first, values in self.columns():
+            result[first : first + values.shape[1]] = values.T
+        return result
+
+    def as_matrix(self, values: Float[Tensor, "tests size"]) -> Float[Tensor, "tests out in"]:
+        """Flattened gradients of this layer as matrices (out, in), the bias as a last column."""
+        high, wide = self.outputs.shape[-1], self.inputs.shape[-1]
+        weight = values[:, : high * wide]
+        shaped = weight.view(-1, wide, high).mT if self.transposed else weight.view(-1, high, wide)
+        return torch.cat([shaped, values[:, high * wide :, None]], 2) if self.bias else shaped
+
+    def as_vector(self, matrices: Float[Tensor, "tests out in"]) -> Float[Tensor, "tests size"]:
+        """The inverse of `as_matrix`."""
+        wide = self.inputs.shape[-1]
+        weight = matrices[..., :wide]
+        flat = (weight.mT if self.transposed else weight).flatten(1)
+        return torch.cat([flat, matrices[..., wide]], 1) if self.bias else flat
+
+    def columns(
+        self, chunk_bytes: int = CHUNK_BYTES
+    ) -> Iterator[tuple[int, Float[Tensor, "units some"]]]:
+        """`dense()` in pieces of whole columns: (first column, values). A piece lives until the next.
+
+        Pieces stay in the processor's cache between being written and being read: summing all rows of
+        a large layer first, and reading it afterwards, takes twice as long.
+        """
+        first = 0
         if self.weight:
             left, right = self.outputs, self.inputs
             if self.transposed:
                 left, right = right, left
-            parts.append(torch.bmm(left.transpose(1, 2), right).flatten(1))
+            high, wide = left.shape[2], right.shape[2]
+            step = min(high, max(1, chunk_bytes // (self.units * wide * left.element_size())))
+            buffer = left.new_empty(self.units, step, wide)
+            for start in range(0, high, step):
+                some = left[:, :, start : start + step].transpose(1, 2)
+                piece = buffer if some.shape[1] == step else left.new_empty(*some.shape[:2], wide)
+                torch.bmm(some, right, out=piece)
+                yield start * wide, piece.flatten(1)
+            first = high * wide
         if self.bias:
-            parts.append(self.outputs.sum(1))
-        return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
+            yield first, self.outputs.sum(1)
 
-    def dense(self) -> Float[Tensor, "units size"]:
-        """Weight gradient flattened as the parameter is stored, then the bias gradient."""
-        return self._dense
+    @cached_property
+    def row_count(self) -> int:
+        """How many rows hold anything, over all units, as far as a glance at each tells."""
+        return int((self.outputs[..., :8] != 0).any(-1).sum())
+
+    @cached_property
+    def rows(
+        self,
+    ) -> tuple[Float[Tensor, "rows in"], Float[Tensor, "rows out"], Int[Tensor, " rows"]]:
+        """Inputs and outputs of the rows that hold anything, and the unit that owns each."""
+        units, count, _ = self.outputs.shape
+        owners = torch.arange(units, device=self.outputs.device).repeat_interleave(count)
+        inputs, outputs = self.inputs.flatten(0, 1), self.outputs.flatten(0, 1)
+        filled = (outputs != 0).any(-1)
+        if count == 1 or bool(filled.all()):
+            return inputs, outputs, owners
+        return inputs[filled], outputs[filled], owners[filled]
 
     def square_norms(self) -> Float[Tensor, " units"]:
         """From the Gram matrices of the rows: sum_rs (a_r.a_s + 1)(d_r.d_s)."""
@@ -109,37 +172,87 @@ LayerGradient = DenseGradient | MatrixGradient | EmbeddingGradient
 
 def inner(tests: LayerGradient, train: LayerGradient) -> Float[Tensor, "tests units"]:
     """Inner product of every test unit's gradient with every training unit's, for one layer."""
-    if isinstance(tests, MatrixGradient) and isinstance(train, MatrixGradient):
-        if _rows_are_cheaper(tests, train):
-            return _inner_by_rows(tests, train)
-        return tests.dense() @ train.dense().T
     if isinstance(train, EmbeddingGradient):
         if isinstance(tests, EmbeddingGradient):
             return _inner_of_tables(tests, train)
         return _inner_with_table(tests.dense(), train)
-    return tests.dense() @ train.dense().T
+    if isinstance(train, DenseGradient) or isinstance(tests, EmbeddingGradient):
+        return tests.dense() @ train.dense().T
+    if isinstance(tests, MatrixGradient) and _rows_are_cheaper(tests, train):
+        return _inner_by_rows(tests, train)
+    return _inner_by_columns(tests.transposed_dense, train)
+
+
+def gram(layer: LayerGradient) -> Float[Tensor, "units units"]:
+    """Inner products of all pairs of units of one layer."""
+    if not isinstance(layer, MatrixGradient) or _rows_are_cheaper(layer, layer):
+        return inner(layer, layer)
+    total = layer.outputs.new_zeros(layer.units, layer.units)
+    step = max(1, -(-layer.units // 4))
+    for _, values in layer.columns(WIDE_CHUNK_BYTES):
+        for first in range(0, layer.units, step):  # below the diagonal only: the rest is its mirror
+            last = min(first + step, layer.units)
+            total[first:last, :last].addmm_(values[first:last], values[:last].T)
+    return torch.tril(total) + torch.tril(total, -1).T
+
+
+def weighted_sum(
+    layer: LayerGradient, weights: Float[Tensor, "tests units"]
+) -> Float[Tensor, "tests size"]:
+    """sum_u weights_tu g_u, written out."""
+    if isinstance(layer, MatrixGradient):
+        return torch.cat([weights @ values for _, values in layer.columns(WIDE_CHUNK_BYTES)], 1)
+    if isinstance(layer, EmbeddingGradient):
+        result = weights.new_zeros(weights.shape[0], layer.table_rows, layer.outputs.shape[-1])
+        for unit in range(layer.units):
+            rows = weights[:, unit, None, None] * layer.outputs[unit]
+            result.index_add_(1, layer.ids[unit], rows)
+        return result.flatten(1)
+    return weights @ layer.values
 
 
 def _rows_are_cheaper(tests: MatrixGradient, train: MatrixGradient) -> bool:
-    """Counted multiplications: all pairs of rows, against summing the matrices and one product.
+    return _by_rows(tests.units, tests.row_count, train)
 
-    The tests' summed matrices are computed once and used for all training batches, so they are free.
+
+def _by_rows(tests: int, test_rows: int, train: MatrixGradient) -> bool:
+    """Counted multiplications: all pairs of rows, or the training units' matrices and one product.
+
+    The tests' own matrices are computed once and used for all training batches, so they are free.
     """
-    rows_tests, rows_train = tests.inputs.shape[1], train.inputs.shape[1]
-    wide, high = tests.inputs.shape[2], tests.outputs.shape[2]
-    by_rows = tests.units * train.units * rows_tests * rows_train * (wide + high)
-    summed = train.units * (rows_train + tests.units) * wide * high
-    return by_rows < summed
+    wide, high = train.inputs.shape[2], train.outputs.shape[2]
+    by_rows = test_rows * train.row_count * (wide + high)
+    return by_rows < train.units * (train.inputs.shape[1] + tests) * wide * high
 
 
 def _inner_by_rows(tests: MatrixGradient, train: MatrixGradient) -> Float[Tensor, "tests units"]:
     """sum_rs (a'_r.a_s + 1)(d'_r.d_s), without ever forming a weight-sized matrix."""
-    products = tests.outputs.flatten(0, 1) @ train.outputs.flatten(0, 1).T
+    (test_inputs, test_outputs, test_units), (inputs, outputs, units) = tests.rows, train.rows
+    products = test_outputs @ outputs.T
     if tests.weight:
-        inputs = tests.inputs.flatten(0, 1) @ train.inputs.flatten(0, 1).T
-        products = products * (inputs + 1.0 if tests.bias else inputs)
-    shape = (tests.units, tests.inputs.shape[1], train.units, train.inputs.shape[1])
-    return products.view(shape).sum((1, 3))
+        pairs = test_inputs @ inputs.T
+        products = products * (pairs + 1.0 if tests.bias else pairs)
+    return _summed(_summed(products, test_units, tests.units).T, units, train.units).T
+
+
+def _summed(
+    rows: Float[Tensor, "rows others"], owners: Int[Tensor, " rows"], units: int
+) -> Float[Tensor, "units others"]:
+    if len(owners) == units and torch.equal(owners, torch.arange(units, device=owners.device)):
+        return rows
+    # A product with a matrix of zeros and ones: far faster than adding row by row.
+    own = torch.arange(units, device=owners.device)[:, None] == owners
+    return own.to(rows.dtype) @ rows
+
+
+def _inner_by_columns(
+    tests: Float[Tensor, "size tests"], train: MatrixGradient
+) -> Float[Tensor, "tests units"]:
+    """Written-out tests against rows, piece by piece: the whole of the training side never exists."""
+    result = tests.new_zeros(train.units, tests.shape[1])
+    for first, values in train.columns():
+        result.addmm_(values, tests[first : first + values.shape[1]])
+    return result.T
 
 
 def _inner_of_tables(
@@ -183,11 +296,43 @@ class TextRows:
     transposed: bool = False
     table_rows: int = 0
 
-    def of(self, texts: Int[Tensor, " units"]) -> TextRows:
-        """The rows of one text per unit; neighbouring texts are taken as a view."""
-        first, last = int(texts[0]), int(texts[-1]) + 1
-        run = torch.arange(first, last, device=texts.device)
-        chosen = slice(first, last) if torch.equal(texts, run) else texts
+    def units(
+        self,
+        terms: Int[Tensor, "units terms"],
+        factors: Float[Tensor, "units terms"] | None = None,
+        wanted: Bool[Tensor, "units tokens"] | None = None,
+    ) -> LayerGradient:
+        """Gradients of units, each a signed sum of the gradients of its texts: their rows side by side.
+
+        `wanted` keeps, per unit, only the rows at some token positions.
+        """
+        count, texts = terms.shape
+        if wanted is not None:
+            repeated = wanted.repeat_interleave(texts, 0)
+            chosen = self._at(terms.flatten(), repeated).without_empty_rows()
+        else:
+            chosen = self._compact._of(terms.flatten())
+        rows = chosen.rows
+        if factors is not None:
+            rows = rows * factors.flatten()[:, None, None].to(rows.dtype)
+        if self.kind == "dense":
+            return DenseGradient(rows.reshape(count, -1, rows.shape[-1]).sum(1))
+        rows = rows.reshape(count, -1, rows.shape[-1])
+        if chosen.ids is not None:
+            return EmbeddingGradient(chosen.ids.reshape(count, -1), rows, self.table_rows)
+        assert chosen.inputs is not None
+        inputs = chosen.inputs.reshape(count, -1, chosen.inputs.shape[-1])
+        return MatrixGradient(inputs, rows, self.weight, self.bias, self.transposed)
+
+    @cached_property
+    def _compact(self) -> TextRows:
+        return self.without_empty_rows()
+
+    def _of(self, texts: Int[Tensor, " texts"]) -> TextRows:
+        """Some texts in a given order; neighbouring ones are taken as a view."""
+        first = int(texts[0])
+        run = torch.arange(first, first + len(texts), device=texts.device)
+        chosen = slice(first, first + len(texts)) if torch.equal(texts, run) else texts
         return replace(
             self,
             rows=self.rows[chosen],
@@ -195,12 +340,11 @@ class TextRows:
             ids=None if self.ids is None else self.ids[chosen],
         )
 
-    def of_positions(
-        self, texts: Int[Tensor, " units"], wanted: Bool[Tensor, "units tokens"]
-    ) -> TextRows:
-        """Per unit, only its text's rows at the wanted token positions; other rows are left out."""
-        is_token = self.positions >= 0
-        order, kept = _first_rows(wanted[:, self.positions.clamp_min(0)] & is_token)
+    def _at(self, texts: Int[Tensor, " texts"], wanted: Bool[Tensor, "texts tokens"]) -> TextRows:
+        """Per text, only the rows at the wanted token positions; rows that are no tokens are left out."""
+        tokens = self.positions.clamp(0, wanted.shape[1] - 1)
+        is_token = (self.positions >= 0) & (self.positions < wanted.shape[1])
+        order, kept = _first_rows(wanted[:, tokens] & is_token)
         picked = self._picked(texts[:, None], order)
         return replace(picked, rows=picked.rows * kept[..., None])
 
@@ -212,19 +356,22 @@ class TextRows:
         """
         if self.kind == "dense" or self.rows.shape[1] == 1:
             return self
+        glance = (self.rows[..., :8] != 0).any(-1)
+        if bool(glance.all(1).any()):  # one text fills all rows: nothing can be dropped
+            return self
         order, _ = _first_rows((self.rows != 0).any(-1))
         if order.shape[1] == self.rows.shape[1]:
             return self
         texts = torch.arange(self.rows.shape[0], device=order.device)[:, None]
         return self._picked(texts, order)
 
-    def _picked(self, texts: Int[Tensor, "units _"], order: Int[Tensor, "_ kept"]) -> TextRows:
+    def _picked(self, texts: Int[Tensor, "texts _"], order: Int[Tensor, "_ kept"]) -> TextRows:
         return replace(
             self,
             rows=self.rows[texts, order],
             positions=torch.full(
                 (order.shape[1],), -1, device=order.device
-            ),  # rows now differ by unit
+            ),  # rows now differ by text
             inputs=None if self.inputs is None else self.inputs[texts, order],
             ids=None if self.ids is None else self.ids[texts, order],
         )
@@ -237,19 +384,6 @@ def _first_rows(
     most = max(int(wanted.sum(1).max()), 1)
     order = torch.argsort(wanted.to(torch.int8), dim=1, descending=True, stable=True)[:, :most]
     return order, wanted.gather(1, order)
-
-
-def combine(parts: Sequence[tuple[TextRows, float]]) -> LayerGradient:
-    """Gradients of units as a signed sum of their texts' gradients: a concatenation of rows."""
-    first = parts[0][0]
-    if first.kind == "dense":
-        return DenseGradient(torch.stack([part.rows.sum(1) * sign for part, sign in parts]).sum(0))
-    rows = joined([part.rows if sign > 0 else -part.rows for part, sign in parts])
-    if first.kind == "embedding":
-        ids = joined([part.ids for part, _ in parts if part.ids is not None])
-        return EmbeddingGradient(ids, rows, first.table_rows)
-    inputs = joined([part.inputs for part, _ in parts if part.inputs is not None])
-    return MatrixGradient(inputs, rows, first.weight, first.bias, first.transposed)
 
 
 def joined(parts: Sequence[Tensor]) -> Tensor:
@@ -288,10 +422,19 @@ def _stack_rows(parts: Sequence[Tensor]) -> Tensor:
     return torch.cat(filled)
 
 
-def pick(layer: LayerGradient, units: Int[Tensor, " picked"]) -> LayerGradient:
-    """Some of the units, in the order asked for."""
-    if isinstance(layer, MatrixGradient):
-        return replace(layer, inputs=layer.inputs[units], outputs=layer.outputs[units])
-    if isinstance(layer, EmbeddingGradient):
-        return replace(layer, ids=layer.ids[units], outputs=layer.outputs[units])
-    return DenseGradient(layer.values[units])
+def written_out(parts: Sequence[LayerGradient]) -> DenseGradient:
+    """Units of several batches as one block of written-out gradients, a unit per column in memory."""
+    columns = [
+        part.dense().T if isinstance(part, EmbeddingGradient) else part.transposed_dense
+        for part in parts
+    ]
+    return DenseGradient((columns[0] if len(parts) == 1 else torch.cat(columns, 1)).T)
+
+
+def better_written_out(parts: Sequence[LayerGradient]) -> bool:
+    """Whether a block of tests, in parts, will meet training rows of its own kind as matrices."""
+    matrices = [part for part in parts if isinstance(part, MatrixGradient)]
+    if not matrices:
+        return isinstance(parts[0], DenseGradient)
+    units, rows = (sum(getattr(m, what) for m in matrices) for what in ("units", "row_count"))
+    return not _by_rows(units, rows, max(matrices, key=lambda m: m.inputs.shape[1]))

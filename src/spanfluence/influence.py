@@ -5,304 +5,188 @@ score(u', u) = sum_i w_i scale< P_i s(u'; theta_i), s(u; theta_i) > weight(u)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from spanfluence.capture import Capture, check_finite_losses
-from spanfluence.encoding import Encoded, length_batches
+from spanfluence.batches import BATCH_TOKENS, Side, UnitBatch, UnitBatches, UnitGradients
+from spanfluence.capture import Capture
+from spanfluence.curvature import Operator
 from spanfluence.errors import InputError
 from spanfluence.gradients import (
     DenseGradient,
     LayerGradient,
-    TextRows,
-    combine,
+    better_written_out,
     inner,
-    pick,
     stack,
+    written_out,
 )
-from spanfluence.methods import Method, UnitKind
-from spanfluence.model import TextClassifier, text_losses
+from spanfluence.methods import Method
+from spanfluence.model import TextClassifier
 from spanfluence.points import ModelPoint
-from spanfluence.units import Unit
-
-Block = dict[str, Tensor]  # parameter name -> (tests, *shape of the parameter)
-Solver = Callable[[Block], Block]  # P_i, applied to the test side
-
-BATCH_TOKENS = 4096  # tokens of one gradient batch
 
 
 @dataclass(frozen=True, eq=False)
-class UnitGradients:
-    """s(u) of a batch of units at one point, per layer, and the importance of each unit."""
+class Job:
+    """One score matrix that is wanted: a method at its points, its tests and its training units."""
 
-    layers: list[LayerGradient]
-    importance: Float[Tensor, " units"] | None
-
-    def square_norms(self) -> Float[Tensor, "layers units"]:
-        """Squared norm per layer and unit."""
-        return torch.stack([layer.square_norms() for layer in self.layers])
-
-
-class _Texts:
-    """Distinct (text, label) pairs of a batch, ready to run: trunk states are shared by all points."""
-
-    def __init__(self, classifier: TextClassifier) -> None:
-        self.classifier = classifier
-        self.encoded: list[Encoded] = []
-        self._labels: list[int] = []
-        self._known: dict[tuple[bytes, int], int] = {}
-
-    def add(self, text: Encoded, label: int) -> int:
-        """Index of the text in the batch; a text that several units share runs once."""
-        index = self._known.setdefault((text.key, label), len(self.encoded))
-        if index == len(self.encoded):
-            self.encoded.append(text)
-            self._labels.append(label)
-        return index
-
-    def prepare(self) -> None:
-        """Collate and fetch the trunk's states."""
-        if self.encoded:
-            self.labels = torch.tensor(self._labels, device=self.classifier.device)
-            self.inputs = self.classifier.encoder.collate(self.encoded, self.classifier.device)
-            self.states = self.classifier.trunk_states(self.encoded, self.inputs, keep=True)
-
-    def losses(self, method: Method) -> Float[Tensor, " texts"]:
-        """L of each text at the classifier's present parameters, without gradients."""
-        with torch.no_grad():
-            logits = self.classifier.tail_logits(self.inputs, self.states)
-        return text_losses(logits, self.labels, method.target)
-
-
-class _UnitBatch:
-    """Units that run together: their texts, and how each unit is made of them."""
-
-    def __init__(self, side: Side, rows: Sequence[int]) -> None:
-        self.method, self.kind = side.method, side.kind
-        classifier = side.classifier
-        self.units = [side.units[row] for row in rows]
-        self.device = classifier.device
-        # Masked texts need gradients only where the contrast subtracts them.
-        self.texts = _Texts(classifier)
-        self.masked = self.texts if self.method.contrast == "masked" else _Texts(classifier)
-        encoded = [side.encoded[row] for row in rows]
-        positions = np.zeros((len(rows), max(len(e) for e in encoded)), dtype=bool)
-        whole, covered = [], []
-        for index, (row, text) in enumerate(zip(rows, encoded, strict=True)):
-            label = int(side.label_ids[row])
-            whole.append(self.texts.add(text, label))
-            if self.kind == "span":
-                own = classifier.encoder.span_positions(text, side.units[row])
-                positions[index, : len(own)] = own
-                if self.method.contrast == "masked" or side.weighted:
-                    covered.append((classifier.encoder.mask(text, own), label))
-        # Masked texts stand together behind the whole ones, so that both are views of the batch.
-        hidden = [self.masked.add(text, label) for text, label in covered]
-        self.whole = torch.tensor(whole, device=self.device)
-        self.hidden = torch.tensor(hidden, device=self.device)
-        self.positions = torch.from_numpy(positions).to(self.device)
-        self.weighted = side.weighted
-        self.texts.prepare()
-        if self.masked is not self.texts:
-            self.masked.prepare()
-
-    def gradients(self, capture: Capture) -> UnitGradients:
-        """s(u) of every unit at the classifier's present parameters."""
-        texts = self.texts
-        found = capture.texts(
-            texts.encoded,
-            texts.labels,
-            self.method.target,
-            inputs=texts.inputs,
-            states=texts.states,
-        )
-        check_finite_losses(found.losses, self._text_name)
-        importance = None
-        if self.weighted:
-            masked = found.losses if self.masked is texts else self.masked.losses(self.method)
-            importance = masked[self.hidden] - found.losses[self.whole]
-        return UnitGradients([self._assemble(rows) for rows in found.layers], importance)
-
-    def _terms(self) -> list[tuple[Tensor, float]]:
-        """s(instance) = g(z); s(span) = g(z_masked) - g(z), or -g(z) unmasked."""
-        if self.kind == "instance":
-            return [(self.whole, 1.0)]
-        if self.method.contrast == "unmasked":
-            return [(self.whole, -1.0)]
-        return [(self.hidden, 1.0), (self.whole, -1.0)]
-
-    def _assemble(self, rows: TextRows) -> LayerGradient:
-        if self.kind == "span" and self.method.locality == "span":
-            return combine(
-                [
-                    (rows.of_positions(texts, self.positions).without_empty_rows(), sign)
-                    for texts, sign in self._terms()
-                ]
-            )
-        rows = rows.without_empty_rows()
-        return combine([(rows.of(texts), sign) for texts, sign in self._terms()])
-
-    def _text_name(self, text: int) -> str:
-        unit = int((torch.cat([self.whole, self.hidden]) == text).nonzero()[0]) % len(self.units)
-        return f"example {self.units[unit].example.id!r} ({self.units[unit].example.text[:40]!r})"
-
-
-class Side:
-    """The units of one side of the formula, encoded, in batches of similar length."""
-
-    def __init__(
-        self,
-        classifier: TextClassifier,
-        units: Sequence[Unit],
-        label_ids: Int[np.ndarray, " units"],
-        method: Method,
-        kind: UnitKind,
-        *,
-        weighted: bool = False,
-        batch_tokens: int = BATCH_TOKENS,
-    ) -> None:
-        self.classifier, self.units, self.label_ids = classifier, units, label_ids
-        self.method, self.kind, self.weighted = method, kind, weighted
-        self.encoded = classifier.encoder.encode([unit.example for unit in units])
-        texts = 2 if kind == "span" and (method.contrast == "masked" or weighted) else 1
-        self.batches = length_batches([texts * len(e) for e in self.encoded], batch_tokens)
-
-    def run(self) -> Iterator[tuple[list[int], _UnitBatch]]:
-        """(indices of the units, the batch ready to give gradients at any point)."""
-        for rows in self.batches:
-            yield rows, _UnitBatch(self, rows)
+    method: Method
+    points: Sequence[ModelPoint]
+    operators: Sequence[Operator | None]  # P_i, applied to the test side
+    tests: Side
+    train: Side
 
 
 @dataclass(frozen=True, eq=False)
 class _TestSide:
-    """P_i s(u') of a block of tests at one point, and its norms per layer."""
+    """P_i s(u') of a block of tests at one point, in the order of its batches; `places` undoes it."""
 
-    point: ModelPoint
     layers: list[LayerGradient]
-    square_norms: Float[Tensor, "layers tests"]
+    places: Int[np.ndarray, " tests"]
+
+    @cached_property
+    def square_norms(self) -> Float[Tensor, "layers tests"]:
+        """Per layer."""
+        return torch.stack([layer.square_norms() for layer in self.layers])
 
 
 class Influence:
-    """Scores of any tests against a training set, at given points."""
+    """Score matrices of any number of jobs over one training set: texts are shared, and run once."""
 
-    def __init__(
-        self,
-        classifier: TextClassifier,
-        method: Method,
-        points: Sequence[ModelPoint],
-        solvers: Sequence[Solver | None],
-    ) -> None:
-        self.classifier, self.method = classifier, method
-        self.points, self.solvers = points, solvers
-        self.capture = Capture(classifier)
+    def __init__(self, classifier: TextClassifier, capture: Capture) -> None:
+        self.classifier, self.capture = classifier, capture
 
     def scores(
         self,
-        tests: Side,
-        train: Side,
+        jobs: Sequence[Job],
         *,
         memory_bytes: int = 4 << 30,
+        batch_tokens: int = BATCH_TOKENS,
         advance: Callable[[int], None] = lambda done: None,
-    ) -> Float[np.ndarray, "tests units"]:
-        """The score matrix. Training gradients are streamed; tests go in blocks that fit the memory.
+    ) -> list[Float[np.ndarray, "tests units"]]:
+        """A matrix per job. Training gradients are streamed; tests go in blocks that fit the memory.
 
-        `advance` is called with the number of (test block, training unit) steps just done.
+        All jobs ask about the same number of tests. `advance` is called with the number of (test block,
+        training unit) steps of the first job just done.
         """
-        result = np.zeros((len(tests.units), len(train.units)), dtype=np.float64)
-        for block in self._blocks(len(tests.units), memory_bytes):
-            side = Side(
-                self.classifier,
-                [tests.units[row] for row in block],
-                tests.label_ids[block],
-                self.method,
-                tests.kind,
-            )
-            prepared = [
-                self._test_side(side, point, solver)
-                for point, solver in zip(self.points, self.solvers, strict=True)
-            ]
-            for columns, batch in train.run():
-                result[np.ix_(block, np.array(columns))] = (
-                    self._batch_scores(prepared, batch).cpu().numpy()
-                )
-                advance(len(columns))
-        return result.astype(np.float32)
+        results = [np.zeros((len(job.tests.units), len(job.train.units))) for job in jobs]
+        train = UnitBatches(self.classifier, [job.train for job in jobs], batch_tokens)
+        for block in self._blocks(jobs, memory_bytes):
+            prepared = self._test_sides(jobs, block, batch_tokens)
+            for batch in train:
+                for number, scores in self._batch_scores(jobs, prepared, batch).items():
+                    columns = batch.rows(number)
+                    results[number][np.ix_(block, columns)] = scores.cpu().numpy()
+                advance(len(batch.rows(0)))
+        return [result.astype(np.float32) for result in results]
 
-    def _blocks(self, tests: int, memory_bytes: int) -> list[Int[np.ndarray, " rows"]]:
-        each = 4 * len(self.points) * sum(p.numel() for p in self.classifier.attributed.values())
+    def _blocks(self, jobs: Sequence[Job], memory_bytes: int) -> list[Int[np.ndarray, " rows"]]:
+        each = bytes_per_test(self.classifier, sum(len(job.points) for job in jobs))
         if each > memory_bytes:
             raise InputError(
                 f"one test needs {each / 1e9:.2f} GB for its gradients, more than the budget of "
                 f"{memory_bytes / 1e9:.2f} GB: raise the memory or attribute fewer parameters"
             )
+        tests = len(jobs[0].tests.units)
         blocks = max(1, -(-tests * each // memory_bytes))
         return np.array_split(np.arange(tests), blocks)
 
-    def _test_side(self, side: Side, point: ModelPoint, solver: Solver | None) -> _TestSide:
+    def _test_sides(
+        self, jobs: Sequence[Job], block: Int[np.ndarray, " rows"], batch_tokens: int
+    ) -> list[list[_TestSide]]:
+        """Per job and point. Jobs that differ only on the training side share theirs."""
+        known: dict[Hashable, _TestSide] = {}
+        prepared = []
+        for job in jobs:
+            method, tests = job.method, job.tests
+            side = replace(
+                tests, units=[tests.units[r] for r in block], label_ids=tests.label_ids[block]
+            )
+            own = []
+            for point, operator in zip(job.points, job.operators, strict=True):
+                columns = (tests.kind, method.target, method.contrast, method.locality)
+                key = (id(tests.units), id(point), id(operator), columns)
+                if key not in known:
+                    known[key] = self._test_side(side, point, operator, batch_tokens)
+                own.append(known[key])
+            prepared.append(own)
+        return prepared
+
+    def _test_side(
+        self, side: Side, point: ModelPoint, operator: Operator | None, batch_tokens: int
+    ) -> _TestSide:
         pieces: list[list[LayerGradient]] = []
         order: list[int] = []
         with self.classifier.at(point.parameters):
-            for rows, batch in side.run():
-                pieces.append(batch.gradients(self.capture).layers)
-                order.extend(rows)
-        back = np.argsort(np.array(order))
-        layers = [pick(stack(parts), torch.from_numpy(back)) for parts in zip(*pieces, strict=True)]
-        if solver is not None:
-            layers = self._solved(layers, solver)
-        norms = torch.stack([layer.square_norms() for layer in layers])
-        return _TestSide(point, layers, norms)
-
-    def _solved(self, layers: list[LayerGradient], solver: Solver) -> list[LayerGradient]:
-        """P applied to the block: written out per parameter, solved, and gathered per layer again."""
-        names = self.capture.parameter_names
-        block: Block = {}
-        for layer, own in zip(layers, names, strict=True):
-            shapes = [self.classifier.attributed[name].shape for name in own]
-            columns = layer.dense().split([shape.numel() for shape in shapes], 1)
-            for name, shape, values in zip(own, shapes, columns, strict=True):
-                block[name] = values.reshape(-1, *shape)
-        solved = solver(block)
-        return [
-            DenseGradient(torch.cat([solved[name].flatten(1) for name in own], 1)) for own in names
+            for batch in UnitBatches(self.classifier, [side], batch_tokens):
+                pieces.append(batch.gradients(self.capture, [0])[0].layers)
+                order.extend(batch.rows(0).tolist())
+        layers = [
+            written_out(parts)
+            if operator is not None or better_written_out(parts)
+            else stack(parts)
+            for parts in zip(*pieces, strict=True)
         ]
+        if operator is not None:
+            solved = operator.solve([layer.dense() for layer in layers])
+            layers = [DenseGradient(values) for values in solved]
+        return _TestSide(layers, np.argsort(np.array(order)))
 
     def _batch_scores(
-        self, prepared: Sequence[_TestSide], batch: _UnitBatch
-    ) -> Float[Tensor, "tests units"]:
-        total: Tensor | float = 0.0
-        for side in prepared:
-            with self.classifier.at(side.point.parameters):
-                train = batch.gradients(self.capture)
-            products = torch.stack(
-                [inner(a, b) for a, b in zip(side.layers, train.layers, strict=True)]
-            )
-            scores = scaled(products.double(), side.square_norms, train, self.method.scale)
-            total = total + side.point.weight * weighted(
-                scores, train.importance, self.method.weight
-            )
-        assert isinstance(total, Tensor)
-        return total
+        self, jobs: Sequence[Job], prepared: Sequence[Sequence[_TestSide]], batch: UnitBatch
+    ) -> dict[int, Float[Tensor, "tests units"]]:
+        """Job number -> scores of the batch's units; every point is visited once for all jobs."""
+        visits: dict[int, list[tuple[int, int]]] = {}
+        for number, job in enumerate(jobs):
+            for index, point in enumerate(job.points):
+                visits.setdefault(id(point), []).append((number, index))
+        totals: dict[int, Tensor] = {}
+        for visit in visits.values():
+            number, index = visit[0]
+            with self.classifier.at(jobs[number].points[index].parameters):
+                train = batch.gradients(self.capture, [number for number, _ in visit])
+            for number, index in visit:
+                if number in train:
+                    scores = jobs[number].points[index].weight * _scores(
+                        jobs[number].method, prepared[number][index], train[number]
+                    )
+                    totals[number] = totals[number] + scores if number in totals else scores
+        return totals
 
 
-def scaled(
+def bytes_per_test(classifier: TextClassifier, points: int) -> int:
+    """Bytes of the gradients of one test at some points."""
+    parameters = classifier.attributed.values()
+    return points * sum(p.numel() * p.element_size() for p in parameters)
+
+
+def _scores(method: Method, tests: _TestSide, train: UnitGradients) -> Float[Tensor, "tests units"]:
+    products = torch.stack([inner(a, b) for a, b in zip(tests.layers, train.layers, strict=True)])
+    products = products.double()
+    scores = (
+        products.sum(0)
+        if method.scale == "none"
+        else cosines(products, tests.square_norms, train.square_norms(), method.scale)
+    )
+    return weighted(scores[tests.places], train.importance, method.weight)
+
+
+def cosines(
     products: Float[Tensor, "layers tests units"],
     test_norms: Float[Tensor, "layers tests"],
-    train: UnitGradients,
+    train_norms: Float[Tensor, "layers units"],
     scale: str,
 ) -> Float[Tensor, "tests units"]:
-    """Inner products summed over layers, as they are or as cosines.
+    """From inner products and squared norms per layer: the "cosine" of the whole gradients, or
+    "layer-cosine", the mean of the layers' own cosines.
 
-    "layer-cosine" is the mean of the layers' own cosines over those layers that have a gradient on both
-    sides; a unit without any gradient scores 0.
+    The mean is over those layers that have a gradient on both sides; a unit without any scores 0.
     """
-    if scale == "none":
-        return products.sum(0)
-    train_norms = train.square_norms()
     if scale == "cosine":
         products = products.sum(0, keepdim=True)
         test_norms, train_norms = test_norms.sum(0, keepdim=True), train_norms.sum(0, keepdim=True)

@@ -100,6 +100,44 @@ def load_parts(source: str | Path, *, labels: tuple[str, ...] | None = None) -> 
     return model.eval(), tokenizer
 
 
+def load_encoder(source: str | Path) -> tuple[Any, Any]:
+    """(model, tokenizer) of an encoder without a head."""
+    from transformers import AutoModel, AutoTokenizer
+
+    folder = resolve_folder(source)
+    with quiet_transformers(), _reading(source, "an encoder"):
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        model = AutoModel.from_pretrained(
+            folder, trust_remote_code=False, use_safetensors=True, dtype=torch.float32
+        )
+    check_finite(model, str(source))
+    return model.eval(), tokenizer
+
+
+def load_reader(source: str | Path) -> tuple[Any, Any]:
+    """(model, tokenizer) of a reading-comprehension model, which must have a trained head."""
+    from transformers import AutoModelForQuestionAnswering, AutoTokenizer
+
+    folder = resolve_folder(source)
+    with quiet_transformers(), _reading(source, "a question-answering model"):
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        model, report = AutoModelForQuestionAnswering.from_pretrained(
+            folder,
+            trust_remote_code=False,
+            use_safetensors=True,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise ModelError(
+            f"{source} is not a question-answering model ({missing[0]} is missing): name one such as "
+            "'deepset/roberta-base-squad2', or a folder made by experiments/train_reader.py"
+        )
+    check_finite(model, str(source))
+    return model.eval(), tokenizer
+
+
 def trained_labels(source: str | Path) -> tuple[str, ...]:
     """The label names that a model's configuration carries, in the order of its outputs."""
     from transformers import AutoConfig
@@ -120,7 +158,7 @@ def check_finite(model: nn.Module, source: str) -> None:
 
 
 @contextlib.contextmanager
-def _reading(source: str | Path) -> Iterator[None]:
+def _reading(source: str | Path, what: str = "a text classifier") -> Iterator[None]:
     try:
         yield
     except Exception as error:
@@ -128,7 +166,7 @@ def _reading(source: str | Path) -> Iterator[None]:
             str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
         )
         raise ModelError(
-            f"cannot read a text classifier from {source}: {first} "
+            f"cannot read {what} from {source}: {first} "
             "(give a folder saved by save_pretrained, or a hub name that can be reached)"
         ) from error
 

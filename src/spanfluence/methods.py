@@ -25,7 +25,7 @@ class Method:
     """One row. The defaults are the paper's values of the columns that the paper does not vary."""
 
     points: PointKind = "final"
-    curvature: Literal["identity", "lissa"] = "identity"
+    curvature: Literal["identity", "lissa", "ggn", "ekfac", "cg"] = "identity"
     units: tuple[UnitKind, UnitKind] = ("span", "span")  # (test, train)
     target: Literal["loss", "logit"] = "loss"
     contrast: Literal["masked", "unmasked"] = "masked"
@@ -78,7 +78,7 @@ class Method:
 # The first choice of each column is the paper's.
 CHOICES: dict[str, tuple[str, ...]] = {
     "points": get_args(PointKind),
-    "curvature": ("identity", "lissa"),
+    "curvature": ("identity", "lissa", "ggn", "ekfac", "cg"),
     "target": ("loss", "logit"),
     "contrast": ("masked", "unmasked"),
     "locality": ("text", "span"),

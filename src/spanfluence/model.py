@@ -50,6 +50,7 @@ class TextClassifier:
         device: str = "cpu",
         max_length: int | None = None,
         source: str | Path | None = None,
+        mask_mode: str = "mask",
     ) -> None:
         self.device = usable_device(device)
         self.model: Any = model.to(self.device).eval().requires_grad_(False)
@@ -58,7 +59,7 @@ class TextClassifier:
         if max_length is None:
             max_length = readable_length(model, tokenizer)
         check_length(max_length, model, tokenizer)
-        self.encoder = TextEncoder(tokenizer, max_length)
+        self.encoder = TextEncoder(tokenizer, max_length, mask_mode)
         self.labels: tuple[str, ...] = tuple(
             str(model.config.id2label[index]) for index in range(model.config.num_labels)
         )
@@ -73,8 +74,9 @@ class TextClassifier:
         attribute: str | Sequence[str] = "last-2",
         device: str = "cpu",
         max_length: int | None = None,
+        mask_mode: str = "mask",
     ) -> TextClassifier:
-        """From a model folder, a run folder, or the name of a hub model."""
+        """From a model folder, a run folder, or the name of a hub model; `mask_mode`: `TextEncoder`."""
         model, tokenizer = load_parts(source)
         return cls(
             model,
@@ -83,6 +85,7 @@ class TextClassifier:
             device=device,
             max_length=max_length,
             source=source,
+            mask_mode=mask_mode,
         )
 
     def save(self, folder: Path) -> None:
@@ -152,12 +155,19 @@ class TextClassifier:
         """States that enter the tail, from the store where known; None for a model without trunk."""
         if self.trunk is None:
             return None
-        known = self.states.gather(batch)
-        if known is None:
-            known = self.trunk.states(inputs)
+        found = self.states.gather(batch)
+        if found is None:
+            states = self.trunk.states(inputs)
             if keep:
-                self.states.keep(batch, known)
-        return known
+                self.states.keep(batch, states)
+            return states
+        states, missing = found[0].to(self.device), found[1]
+        if missing:
+            fresh = self.trunk.states({name: values[missing] for name, values in inputs.items()})
+            states[missing] = fresh
+            if keep:
+                self.states.keep([batch[number] for number in missing], fresh)
+        return states
 
     def tail_logits(
         self, inputs: Mapping[str, Tensor], states: Float[Tensor, "texts tokens hidden"] | None
@@ -210,6 +220,12 @@ class TextClassifier:
             [Unit(example), *units], np.full(len(units) + 1, chosen), target
         ).tolist()
         return np.array(masked, dtype=np.float32) - np.float32(plain)
+
+    def visible_spans(self, example: Example, spans: Sequence[Span]) -> list[Span]:
+        """Those spans that touch a token the model reads; a long text is cut."""
+        (encoded,) = self.encoder.encode([example])
+        visible = encoded.starts < encoded.ends
+        return [span for span in spans if (encoded.touching([span]) & visible).any()]
 
     def losses(
         self, units: Sequence[Unit], label_ids: Int[np.ndarray, " units"], target: Target
@@ -268,10 +284,14 @@ def text_losses(
     logits: Float[Tensor, "texts classes"], label_ids: Int[Tensor, " texts"], target: Target
 ) -> Float[Tensor, " texts"]:
     """L per text: cross-entropy, or minus the label's logit."""
+    own = logits.gather(1, label_ids[:, None]).squeeze(1)
     if target == "logit":
-        return -logits.gather(1, label_ids[:, None]).squeeze(1)
-    if target == "loss":
-        return nn.functional.cross_entropy(logits, label_ids, reduction="none")
+        return -own
+    if (
+        target == "loss"
+    ):  # written out: torch's own cannot be differentiated forwards, then backwards
+        most = logits.detach().amax(1)
+        return (logits - most[:, None]).exp().sum(1).log() + most - own
     raise InputError(f"target={target!r} is not known: use 'loss' or 'logit'")
 
 

@@ -1,12 +1,13 @@
 """Score matrices of many methods and baselines for the same tests, in one shape.
 
 A method is asked for by a mapping: `{"method": "faithful", "scale": "cosine"}`, a row of the table and any
-keywords of `Explainer`. `all_scores` is the one place where methods are run for evaluations, so that an
-engine that computes several in one pass over the training set has one place to stand in.
+keywords of `Explainer`. `all_scores` is the one place where methods are run for evaluations; those that
+share their points run in one pass over the training set.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,8 @@ from jaxtyping import Int
 from spanfluence import baselines
 from spanfluence.baselines import Embedder
 from spanfluence.errors import InputError
-from spanfluence.explain import Explainer
+from spanfluence.explain import Explainer, scores_together
+from spanfluence.influence import bytes_per_test
 from spanfluence.methods import method_named
 from spanfluence.metrics import Matrix
 from spanfluence.model import LabelChoice, TextClassifier
@@ -53,6 +55,8 @@ class Scored:
     scores: Matrix
     paper_sign: int = 1
     """-1 where the paper's numbers are those of the opposite end of the list."""
+    seconds: float = 0.0
+    """Its share of the time of its pass."""
 
     @property
     def span_units(self) -> bool:
@@ -90,15 +94,26 @@ def explainer_for(
     memory_bytes: int = MEMORY,
 ) -> Explainer:
     """An explainer for what is asked; `checkpoints` stand in for those of a run folder."""
-    row = method_named(asked.get("method", "pinpoint"))
-    # A solver keeps the block of tests, its estimate, and copies of both while it steps.
-    copies = 1 if asked.get("curvature", row.curvature) == "identity" else 4
-    options: dict[str, Any] = {
-        "seed": seed, "label": label, "memory_bytes": memory_bytes // copies, **asked,
-    }  # fmt: skip
+    options = _options(asked, label=label, seed=seed, checkpoints=checkpoints)
+    budget = memory_bytes // _copies(asked)
+    return Explainer(classifier, train, **{"memory_bytes": budget, **options})
+
+
+def _options(
+    asked: Asked, *, label: LabelChoice, seed: int, checkpoints: Sequence[ModelPoint] | None
+) -> dict[str, Any]:
+    """What is asked as keywords of `Explainer`."""
+    options: dict[str, Any] = {"method": "pinpoint", "seed": seed, "label": label, **asked}
+    row = method_named(options["method"])
     if checkpoints and options.get("points", row.points) == "checkpoints":
         options["points"] = list(checkpoints)
-    return Explainer(classifier, train, **options)
+    return options
+
+
+def _copies(asked: Asked) -> int:
+    """A solver keeps the block of tests, its estimate, and copies of both while it steps."""
+    row = method_named(asked.get("method", "pinpoint"))
+    return 1 if asked.get("curvature", row.curvature) == "identity" else 4
 
 
 def all_scores(
@@ -113,20 +128,45 @@ def all_scores(
     memory_bytes: int = MEMORY,
     show: bool = False,
 ) -> Iterator[Scored]:
-    """The lists of all methods, each yielded as soon as it is there, so that it can be kept."""
-    for name, asked in methods.items():
-        explainer = explainer_for(
-            classifier,
-            train,
-            asked,
-            label=label,
-            seed=seed,
-            checkpoints=checkpoints,
-            memory_bytes=memory_bytes,
+    """The lists of all methods, yielded pass by pass over the training set, so that they can be kept."""
+    options: dict[str, Any] = {"label": label, "seed": seed, "checkpoints": checkpoints}
+    for names in passes(classifier, methods, len(tests), memory_bytes):
+        start = time.perf_counter()
+        first = explainer_for(
+            classifier, train, methods[names[0]], memory_bytes=memory_bytes, **options
         )
-        with progress_bar(name, len(explainer.train_units), show=show) as advance:
-            scores = explainer.scores(tests, advance=advance)
-        yield Scored(name, explainer.train_units, scores, explainer.method.paper_sign)
+        group = [first]
+        for name in names[1:]:
+            group.append(first.also(**_options(methods[name], **options)))
+        with progress_bar(", ".join(names), len(first.train_units), show=show) as advance:
+            found = scores_together(group, tests, advance=advance)
+        seconds = (time.perf_counter() - start) / len(names)
+        for name, explainer, scores in zip(names, group, found, strict=True):
+            sign = explainer.method.paper_sign
+            yield Scored(name, explainer.train_units, scores, sign, seconds)
+
+
+def passes(
+    classifier: TextClassifier, methods: Mapping[str, Asked], tests: int, memory_bytes: int
+) -> list[list[str]]:
+    """Methods that run together: of the same points and curvature, as many as fit in one block.
+
+    More would cost passes: the tests' gradients of all of them lie in memory at once.
+    """
+    groups: list[list[str]] = []
+    open_groups: dict[tuple[str, str], list[str]] = {}
+    for name, asked in methods.items():
+        row = method_named(asked.get("method", "pinpoint"))
+        points, curvature = asked.get("points", row.points), asked.get("curvature", row.curvature)
+        key = (str(points), str(curvature))
+        count = 1 if points == "final" else 3
+        group = open_groups.get(key)
+        need = tests * bytes_per_test(classifier, count * (len(group or ()) + 1))
+        if group is None or need * _copies(asked) > memory_bytes:
+            group = open_groups[key] = []
+            groups.append(group)
+        group.append(name)
+    return groups
 
 
 def baseline_scores(

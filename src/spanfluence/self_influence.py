@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from spanfluence.batches import Side, UnitBatches
+from spanfluence.capture import Capture
 from spanfluence.errors import InputError
 from spanfluence.explain import Explainer
 from spanfluence.progress import progress_bar
@@ -28,13 +30,17 @@ def self_influence(explainer: Explainer, *, show: bool = False) -> Float[np.ndar
             f"self-influence of {explainer.name!r} compares a unit with another kind of unit: "
             "use a method with equal units on both sides"
         )
-    scorer = explainer._prepared()
+    kind = method.units[1]
+    labels = explainer.classifier.label_ids([u.example for u in explainer.train_units], "given")
+    side = Side(explainer.train_units, labels, method, kind)
+    capture = Capture(explainer.classifier)
     result = np.zeros(len(explainer.train_units))
     with progress_bar("self-influence", len(result), show=show) as advance:
-        for columns, batch in explainer._train_side.run():
+        for batch in UnitBatches(explainer.classifier, [side], explainer.batch_tokens):
+            rows = batch.rows(0)
             for point in explainer.points:
                 with explainer.classifier.at(point.parameters):
-                    norms = batch.gradients(scorer.capture).square_norms().double().sum(0)
-                result[columns] += point.weight * norms.cpu().numpy()
-            advance(len(columns))
+                    norms = batch.gradients(capture, [0])[0].square_norms().double().sum(0)
+                result[rows] += point.weight * norms.cpu().numpy()
+            advance(len(rows))
     return result

@@ -22,6 +22,7 @@ def open_explainer(
     train_file: Path | None = None,
     attribute: str | None = None,
     device: str = "cpu",
+    mask_mode: str = "mask",
     **options: Any,
 ) -> Explainer:
     """An explainer of a run's model; or of any model folder or hub name, given its training file."""
@@ -30,11 +31,17 @@ def open_explainer(
         settings = run.record()["settings"]
         chosen = attribute or settings["attribute"]
         classifier = TextClassifier.load(
-            run.model, attribute=chosen, device=device, max_length=settings["max_length"]
+            run.model,
+            attribute=chosen,
+            device=device,
+            max_length=settings["max_length"],
+            mask_mode=mask_mode,
         )
         train = run.training_examples() if train_file is None else load_examples(train_file)
     else:
-        classifier = TextClassifier.load(source, attribute=attribute or "last-2", device=device)
+        classifier = TextClassifier.load(
+            source, attribute=attribute or "last-2", device=device, mask_mode=mask_mode
+        )
         if train_file is None:
             raise InputError(
                 f"{source} is not a run, so its training examples are unknown: name them with --train"

@@ -54,14 +54,19 @@ class Stages:
         return json.loads((folder / "result.json").read_text(encoding="utf-8"))
 
     def arrays(
-        self, name: str, settings: Mapping[str, Any], compute: Callable[[], Arrays]
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        compute: Callable[[], Arrays],
+        *,
+        seconds: float | None = None,
     ) -> Arrays:
-        """A result of numpy arrays."""
+        """A result of numpy arrays; `seconds` tells the time where it was computed beforehand."""
 
         def write(folder: Path) -> None:
             np.savez(folder / "arrays.npz", allow_pickle=False, **compute())
 
-        folder = self.folder_of(name, settings, write)
+        folder = self.folder_of(name, settings, write, seconds=seconds)
         with np.load(folder / "arrays.npz", allow_pickle=False) as found:
             return {key: found[key] for key in found.files}
 
@@ -71,7 +76,12 @@ class Stages:
         return record is not None and record["fingerprint"] == settings_fingerprint(settings)
 
     def folder_of(
-        self, name: str, settings: Mapping[str, Any], write: Callable[[Path], None]
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        write: Callable[[Path], None],
+        *,
+        seconds: float | None = None,
     ) -> Path:
         """The stage's folder, made by `write` unless it is there with the same settings."""
         path = self._path(name)
@@ -80,12 +90,14 @@ class Stages:
             assert record is not None
             self.seconds[name] = record["seconds"]
             return path
-        self.say(f"{name} ...")
+        if seconds is None:
+            self.say(f"{name} ...")
         path.parent.mkdir(parents=True, exist_ok=True)
         with replace_folder_atomic(path) as draft:
             start = time.perf_counter()
             write(draft)
-            self.seconds[name] = round(time.perf_counter() - start, 3)
+            took = time.perf_counter() - start if seconds is None else seconds
+            self.seconds[name] = round(took, 3)
             record = {
                 "stage": name,
                 "fingerprint": settings_fingerprint(settings),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import regex
 
@@ -45,7 +46,8 @@ class Span:
             raise InputError(
                 f"span [{self.start}, {self.end}) reaches outside the text of {len(text)} characters"
             )
-        cut = {self.start, self.end} - _character_starts(text)
+        edges = character_edges(text)
+        cut = [offset for offset in (self.start, self.end) if offset not in edges]
         if cut:
             where = min(cut)
             raise InputError(
@@ -54,11 +56,12 @@ class Span:
             )
 
 
-def _character_starts(text: str) -> set[int]:
+@lru_cache(maxsize=16)  # the spans of one text are checked one after the other
+def character_edges(text: str) -> range | frozenset[int]:
     """Offsets at which a visible character (grapheme cluster) begins, and the end of the text."""
     if text.isascii():  # only "\r\n" is a cluster in ASCII, and cutting there harms nobody
-        return set(range(len(text) + 1))
-    return {match.start() for match in regex.finditer(r"\X", text)} | {len(text)}
+        return range(len(text) + 1)
+    return frozenset(match.start() for match in regex.finditer(r"\X", text)) | {len(text)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,42 @@
 """Inverse curvature for the test side: each file one operator with one verb, `solve(block)`.
 
-A block holds one vector per test, as {parameter name: (tests, *shape)}; `solve` returns
-(C + lambda I)^-1 applied to each, with `damping` the absolute lambda. Operators know nothing of text: they
-see a training problem through `TrainingLosses`.
+A block holds, per layer, one flattened vector per test; `solve` returns (C + lambda I)^-1 applied to each,
+with `damping` the absolute lambda, whatever C is: the mean Hessian (`lissa`, estimated) or the Gauss-Newton
+matrix of a training sample (`ggn` exactly, `cg` iteratively, `ekfac` in a Kronecker basis).
+`damping="auto"` is AUTO_FRACTION of the mean eigenvalue of C.
+
+Settings (what the user writes) are split from operators (what one model point makes of them): Gram
+matrices and eigenbases are computed once per point and used for every block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from typing import Literal, Protocol
 
 from torch import Tensor
 
-Block = dict[str, Tensor]
+from spanfluence.errors import InputError
+
+Block = list[Tensor]  # per layer: (tests, size)
+Damping = float | Literal["auto"]
+
+AUTO_FRACTION = 0.1
 
 
-class TrainingLosses(Protocol):
-    """A training set as curvature sees it."""
+class Operator(Protocol):
+    """(C + lambda I)^-1 at one model point."""
 
     @property
-    def parameters(self) -> Mapping[str, Tensor]:
-        """The attributed parameters, as leaves that require a gradient."""
+    def damping(self) -> float:
+        """The lambda in use."""
 
-    def __len__(self) -> int:
-        """Number of training instances."""
+    def solve(self, block: Block) -> Block:
+        """Applied to every vector of the block."""
 
-    def loss(self, index: int) -> Tensor:
-        """Cross-entropy of one training instance, differentiable twice in `parameters`."""
+
+def check_damping(damping: Damping) -> None:
+    """A Gauss-Newton matrix of a sample is singular: only a positive lambda makes it invertible."""
+    if damping != "auto" and not 0 < float(damping) < float("inf"):
+        raise InputError(
+            f"damping={damping!r} leaves a singular system: give a positive number, or 'auto'"
+        )

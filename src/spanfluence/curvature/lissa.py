@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from spanfluence.curvature import Block, TrainingLosses
+from spanfluence.curvature import Block
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.rng import numpy_generator
 
@@ -43,26 +45,41 @@ class Lissa:
                 f"use a damping below {1 / self.scale:g}, or a smaller scale"
             )
 
-    def solve(self, problem: TrainingLosses, block: Block) -> Block:
+    def solve(self, problem: HessianProducts, block: Block) -> Block:
         """Estimates for all vectors of the block; each stops when the norm of its h settles."""
-        damp = self.damping * self.scale
         order = numpy_generator(self.seed, "lissa").integers(len(problem), size=self.max_steps)
-        running = {name: vector.clone() for name, vector in block.items()}
-        active = torch.arange(next(iter(block.values())).shape[0])
+        solved = [torch.empty_like(vectors) for vectors in block]
+        running = [vectors.clone() for vectors in block]
+        active = torch.arange(len(block[0]), device=block[0].device)
         norms: list[Tensor] = []
         for step, index in enumerate(order.tolist(), start=1):
-            h = {name: vector[active] for name, vector in running.items()}
-            products = hessian_products(problem, index, h)
-            for name, vector in running.items():
-                push = products[name].clamp(-self.clamp, self.clamp)
-                vector[active] = block[name][active] + (1 - damp) * h[name] - self.scale * push
-            norms.append(_norms(running))
+            norms.append(self._step(problem.products(index, running), block, running))
             self._check(norms[-1], step)
             if step % WINDOW == 0 and step >= 2 * WINDOW:
-                active = active[~self._settled(norms)[active]]
+                going = ~self._settled(norms)
+                if not going.all():
+                    for result, values in zip(solved, running, strict=True):
+                        result[active[~going]] = self.scale * values[~going]
+                    block, running = ([v[going] for v in part] for part in (block, running))
+                    active, norms = active[going], [norm[going] for norm in norms[-WINDOW:]]
                 if not len(active):
-                    break
-        return {name: self.scale * vector for name, vector in running.items()}
+                    return solved
+        for result, values in zip(solved, running, strict=True):
+            result[active] = self.scale * values
+        return solved
+
+    def _step(self, products: Sequence[Written], block: Block, running: Block) -> Tensor:
+        """One step in place, piece by piece; returns the new norms."""
+        damp = self.damping * self.scale
+        square = torch.zeros(len(running[0]), dtype=torch.float64, device=running[0].device)
+        for product, vectors, h in zip(products, block, running, strict=True):
+            for first, push in product.columns():
+                columns = slice(first, first + push.shape[1])
+                own = h[:, columns]
+                own.mul_(1 - damp).add_(vectors[:, columns])
+                own.sub_(push.clamp_(-self.clamp, self.clamp), alpha=self.scale)
+                square += own.square().sum(1)
+        return square.sqrt()
 
     def _settled(self, norms: list[Tensor]) -> Tensor:
         now = torch.stack(norms[-WINDOW:]).mean(0)
@@ -77,31 +94,18 @@ class Lissa:
             )
 
 
-def hessian_products(problem: TrainingLosses, index: int, block: Block) -> Block:
-    """H_k v for every v of the block: one forward and backward, then one batched backward through it."""
-    names = list(block)
-    leaves = [problem.parameters[name] for name in names]
-    with torch.enable_grad():
-        first = torch.autograd.grad(
-            problem.loss(index), leaves, create_graph=True, allow_unused=True
-        )
-        used = [
-            i for i, gradient in enumerate(first) if gradient is not None and gradient.requires_grad
-        ]
-        second = torch.autograd.grad(
-            [g for i in used if (g := first[i]) is not None],
-            leaves,
-            grad_outputs=[block[names[i]] for i in used],
-            is_grads_batched=True,
-            allow_unused=True,
-        )
-    return {
-        name: torch.zeros_like(block[name]) if product is None else product.detach()
-        for name, product in zip(names, second, strict=True)
-    }
+class Written(Protocol):
+    """H h of one layer for a block of vectors."""
+
+    def columns(self) -> Iterator[tuple[int, Tensor]]:
+        """(first column, values) piece by piece; a piece may be overwritten by its reader."""
 
 
-def _norms(block: Block) -> Float[Tensor, " tests"]:
-    return (
-        torch.stack([vector.flatten(1).square().sum(1) for vector in block.values()]).sum(0).sqrt()
-    )
+class HessianProducts(Protocol):
+    """A training set as LiSSA sees it."""
+
+    def __len__(self) -> int:
+        """Number of training instances."""
+
+    def products(self, index: int, block: Block) -> Sequence[Written]:
+        """H_k h of one instance for every h of the block, per layer."""

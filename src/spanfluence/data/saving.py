@@ -31,7 +31,7 @@ def save_examples(
     if not examples:
         raise problem(target, "there are no examples to save")
     _check_ids(examples, target)
-    lines = (json.dumps(_fields(example), ensure_ascii=False) for example in examples)
+    lines = (json.dumps(example_fields(example), ensure_ascii=False) for example in examples)
     content = "".join(line + "\n" for line in lines)
     if (place := lone_surrogate(content)) is not None:
         row = content.count("\n", 0, place) + 1
@@ -43,12 +43,12 @@ def fingerprint(examples: Iterable[Example]) -> str:
     """SHA-256, in hex, of the examples in their order; every field counts."""
     digest = hashlib.sha256()
     for example in examples:
-        canonical = json.dumps(_fields(example), sort_keys=True, separators=(",", ":"))
+        canonical = json.dumps(example_fields(example), sort_keys=True, separators=(",", ":"))
         digest.update(canonical.encode("ascii") + b"\n")
     return digest.hexdigest()
 
 
-def _fields(example: Example) -> dict[str, object]:
+def example_fields(example: Example) -> dict[str, object]:
     """The fields that are present, as JSON knows them."""
     fields = {
         "text": example.text,

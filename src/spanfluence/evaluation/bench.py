@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from spanfluence.baselines import Embedder
 from spanfluence.data import fingerprint
 from spanfluence.errors import InputError
+from spanfluence.methods import method_named
 from spanfluence.metrics import average_ranks
 from spanfluence.model import TextClassifier
 from spanfluence.planting import RATES, TRIGGERS, Trigger
@@ -27,7 +28,6 @@ from spanfluence.scoring import (
     Scored,
     all_scores,
     baseline_scores,
-    explainer_for,
 )
 from spanfluence.stages import Stages, settings_fingerprint
 from spanfluence.units import Example, Unit, units_of
@@ -116,6 +116,7 @@ class Bench:
     @cached_property
     def scored(self) -> list[Scored]:
         """The lists of all methods and baselines; each is a stage of its own."""
+        self._fill(self.methods, self.seed)
         found = [self.scores_of(name, asked) for name, asked in self.methods.items()]
         return [*found, *rank_votes(found, self.votes), *self.baselines]
 
@@ -127,29 +128,41 @@ class Bench:
     def scores_of(self, name: str, asked: Asked, *, seed: int | None = None) -> Scored:
         """One method's list, from the cache where it is there."""
         seed = self.seed if seed is None else seed
-        key = settings_fingerprint({"name": name, "seed": seed})[:8]
-        stage = f"{self.name}/{_slug(name)}-{key}"
-        settings = self.settings(asked=dict(asked), method_seed=seed)
-        arrays = self.stages.arrays(stage, settings, lambda: self._compute(name, asked, seed))
-        explainer = explainer_for(
-            self.classifier, self.train[:1], {**asked, "points": "final"}, seed=seed
-        )
-        units = units_of(self.train, explainer.method.units[1])
-        sign = int(arrays["paper_sign"])
-        return Scored(name, units, arrays["scores"], sign)
+        self._fill({name: asked}, seed)
+        arrays = self.stages.arrays(*self._stage(name, asked, seed), dict)
+        columns = {key: value for key, value in asked.items() if key == "units"}
+        row = method_named(asked.get("method", "pinpoint")).varied(**columns)
+        units = units_of(self.train, row.units[1])
+        return Scored(name, units, arrays["scores"], int(arrays["paper_sign"]))
 
-    def _compute(self, name: str, asked: Asked, seed: int) -> dict[str, np.ndarray]:
-        (scored,) = all_scores(
+    def _stage(self, name: str, asked: Asked, seed: int) -> tuple[str, dict[str, Any]]:
+        key = settings_fingerprint({"name": name, "seed": seed})[:8]
+        settings = self.settings(asked=dict(asked), method_seed=seed)
+        return f"{self.name}/{_slug(name)}-{key}", settings
+
+    def _fill(self, methods: Mapping[str, Asked], seed: int) -> None:
+        """Compute the lists that are not there yet; each is kept as soon as its pass is done."""
+        missing = {
+            name: asked
+            for name, asked in methods.items()
+            if not self.stages.has(*self._stage(name, asked, seed))
+        }
+        if not missing:
+            return
+        self.stages.say(f"{self.name}: {', '.join(missing)} ...")
+        for scored in all_scores(
             self.classifier,
             self.train,
             self.tests,
-            {name: asked},
+            missing,
             seed=seed,
             checkpoints=self.checkpoints,
             memory_bytes=self.memory_bytes,
             show=self.show,
-        )
-        return {"scores": scored.scores, "paper_sign": np.array(scored.paper_sign)}
+        ):
+            found = {"scores": scored.scores, "paper_sign": np.array(scored.paper_sign)}
+            stage = self._stage(scored.name, missing[scored.name], seed)
+            self.stages.arrays(*stage, partial(dict, found), seconds=scored.seconds)
 
     def each(self, what: str, items: Sequence[Any], every: int = 1) -> Iterator[Any]:
         """The items one after the other, with a bar on a terminal and a line in a log."""
@@ -163,7 +176,7 @@ class Bench:
     @property
     def times(self) -> dict[str, float]:
         """Seconds that stages and retrainings took when they were computed."""
-        found = dict(self.stages.seconds)
+        found = dict(sorted(self.stages.seconds.items()))
         if self.retrainer.seconds:
             name = f"retraining ({len(self.retrainer.seconds)} trainings)"
             found[name] = round(sum(self.retrainer.seconds.values()), 3)

@@ -80,9 +80,9 @@ class _Report:
 def _test(explanation: Data, plain: bool) -> Group:
     """The question, the prediction and the text."""
     test, parts = explanation["test"], explanation["parts"]
-    owners = [part for part in parts for _ in part["spans"]]
+    values = [value for part in parts for value in wording.span_importances(part)]
     segments = cut(safe(test["text"]), [span for part in parts for span in part["spans"]])
-    styles = [_tint([owners[i]["importance"] for i in segment.spans]) for segment in segments]
+    styles = [_tint([values[i] for i in segment.spans]) for segment in segments]
     return Group(
         Text(safe(wording.question(test)), style=_BOLD),
         Text(),
@@ -117,14 +117,26 @@ def _chances(test: Data) -> Group:
 
 def _part(part: Data, explanation: Data, top: int | None, plain: bool, width: int) -> Group:
     """What masking the part does, and its two lists."""
-    heading = Text(f"“{safe(part['words'])}”" if part["spans"] else "The whole text", style=_BOLD)
+    shares = wording.shares(part, explanation["test"]["text"])
+    name = f"“{safe(part['words'])}”" if part["spans"] else "The whole text"
+    heading = Text(f"A mixture of {len(shares)} spans" if len(shares) > 1 else name, style=_BOLD)
     said = wording.importance(part, explanation["test"]["explained_label"])
     if said:
         heading.append(f": {safe(said)}", style=Style(bold=False))
     lists = [
         _side(name, part, explanation, top, plain, width) for name in ("supporters", "opponents")
     ]
-    return Group(heading, Text(), *lists)
+    return Group(heading, *_shares(shares), Text(), *lists)
+
+
+def _shares(rows: Sequence[tuple[str, str, str]]) -> list[Text]:
+    """A line for each span of a mixture."""
+    return [
+        Text.assemble(
+            (f"  {share:>4}  ", _BOLD), f"“{safe(words)}”", (f"  importance {value}", _DIM)
+        )
+        for words, share, value in rows
+    ]
 
 
 def _side(

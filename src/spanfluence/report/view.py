@@ -62,15 +62,20 @@ def _test(explanation: Data, colours: dict[str, int]) -> dict[str, Any]:
         "id": test.get("id"),
         "chances": _chances(test, colours),
         "text": _text(_test_segments(test, parts), test["text"]),
-        "finding": _finding(parts[0], test["explained_label"]) if len(parts) == 1 else None,
+        "finding": _finding(parts[0], test) if len(parts) == 1 else None,
     }
 
 
-def _finding(part: Data, label: object) -> dict[str, Any]:
-    """Which words are explained, and what masking them does."""
+def _finding(part: Data, test: Data) -> dict[str, Any]:
+    """Which words are explained, and what masking them does; of a mixture each span's share."""
+    shares = wording.shares(part, test["text"])
     return {
         "words": part["words"] if part["spans"] else None,
-        "importance": wording.importance(part, label),
+        "importance": wording.importance(part, test["explained_label"]),
+        "shares": [
+            {"words": words, "share": share, "importance": typographic(value)}
+            for words, share, value in shares
+        ],
     }
 
 
@@ -94,7 +99,11 @@ def _chances(test: Data, colours: dict[str, int]) -> dict[str, Any]:
 
 def _test_segments(test: Data, parts: Sequence[Data]) -> list[dict[str, Any]]:
     """The test text with the spans of all parts, each tinted by its importance."""
-    owners = [part for part in parts for _ in part["spans"]]
+    owners = [
+        {"spans": [span], "importance": value}
+        for part in parts
+        for span, value in zip(part["spans"], wording.span_importances(part), strict=True)
+    ]
     segments = cut(test["text"], [span for part in parts for span in part["spans"]])
     return [_test_segment(segment, owners, test["explained_label"]) for segment in segments]
 
@@ -140,7 +149,7 @@ def _part(part: Data, explanation: Data, colours: dict[str, int]) -> dict[str, A
         }
         for name in ("supporters", "opponents")
     ]
-    return {**_finding(part, explanation["test"]["explained_label"]), "lists": lists}
+    return {**_finding(part, explanation["test"]), "lists": lists}
 
 
 def _row(

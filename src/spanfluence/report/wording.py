@@ -30,6 +30,10 @@ IN_WORDS: dict[tuple[str, str], str] = {
     ("weight", "none"): "none",
     ("weight", "importance"): "importance of the training span",
     ("weight", "positive-importance"): "importance of the training span, where it is positive",
+    ("mask", "mask"): "by the mask token",
+    ("mask", "delete"): "by leaving the span out",
+    ("mask", "attention"): "by hiding the span from attention",
+    ("mask", "neutral"): "by the unknown token",
     ("sign", "support"): "positive supports",
     ("sign", "paper"): "as printed in the paper",
     ("label", "predicted"): "the label the model predicts",
@@ -66,6 +70,20 @@ def importance(part: Data, label: object) -> str | None:
     if float(size) == 0:
         return f"masking {pronoun} leaves the {label} logit as it is"
     return f"masking {pronoun} {'lowers' if value > 0 else 'raises'} the {label} logit by {size}"
+
+
+def span_importances(part: Data) -> list[float | None]:
+    """The importance of each span of a part; in a mixture every span has its own."""
+    return list(part.get("importances") or [part["importance"]] * len(part["spans"]))
+
+
+def shares(part: Data, text: str) -> list[tuple[str, str, str]]:
+    """(words, share in percent, importance) of each span of a mixture, the largest share first."""
+    if not part.get("shares"):
+        return []
+    rows = zip(part["spans"], part["shares"], part["importances"], strict=True)
+    ordered = sorted(rows, key=lambda row: -row[1])
+    return [(text[s:e], f"{share:.0%}", f"{value:+.2f}") for (s, e), share, value in ordered]
 
 
 def side(settings: Data, supporters: bool) -> str:

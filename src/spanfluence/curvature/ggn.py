@@ -1,0 +1,53 @@
+"""Gauss-Newton curvature of a training sample, inverted exactly in the space of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from spanfluence.curvature import Block, Damping, check_damping
+from spanfluence.curvature.rows import CurvatureRows
+from spanfluence.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ggn:
+    """(M'M/n + lambda I)^-1 v = (v - M' (MM' + n lambda I)^-1 M v) / lambda   (Woodbury).
+
+    `sample`: how many training instances n stand for the training set (all, if there are fewer). With C
+    classes they make n (C - 1) rows, and the system to solve has that size, however large the model is.
+    """
+
+    damping: Damping = "auto"
+    sample: int = 256
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_damping(self.damping)
+        if self.sample < 1:
+            raise InputError(f"sample={self.sample} must be at least 1")
+
+    def operator(self, rows: CurvatureRows, size: int) -> GgnOperator:
+        """Ready to solve at the point where `rows` were taken; `size` counts all parameters."""
+        damping = rows.resolve(self.damping, size)
+        system = rows.gram()
+        system.diagonal().add_(rows.instances * damping)
+        return GgnOperator(rows, damping, torch.linalg.cholesky(system))
+
+
+@dataclass(frozen=True, eq=False)
+class GgnOperator:
+    """The factored system of one model point."""
+
+    rows: CurvatureRows
+    damping: float
+    cholesky: Float[Tensor, "rows rows"]
+
+    def solve(self, block: Block) -> Block:
+        """Exact for every vector of the block."""
+        weights = torch.cholesky_solve(self.rows.times(block).T, self.cholesky).T
+        inside = self.rows.combined(weights)
+        return [(values - part) / self.damping for values, part in zip(block, inside, strict=True)]

@@ -1,0 +1,238 @@
+"""Spans of a whole data set: found in batches with progress, kept while at work, written whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from spanfluence.data import fingerprint
+from spanfluence.data.mams import mams_terms
+from spanfluence.data.reading import parse_json, problem, read_text
+from spanfluence.data.saving import example_fields
+from spanfluence.errors import InputError
+from spanfluence.files import write_text_atomic
+from spanfluence.progress import progress_bar
+from spanfluence.spans.found import Finder, Found, Terms
+from spanfluence.units import Example, Span
+
+BATCH = 256
+"""Examples that go to a finder at once: enough to fill batches of similar length."""
+
+
+def find_spans(
+    examples: Sequence[Example],
+    finder: Finder,
+    *,
+    terms: Terms | None = None,
+    show_progress: bool = False,
+) -> list[list[Found]]:
+    """What the finder proposes for each example, best first."""
+    found: list[list[Found]] = []
+    with progress_bar(f"spans by {finder.name}", len(examples), show=show_progress) as advance:
+        for rows, places in _batches(examples, terms, 0):
+            found += finder.find(rows, places, advance=advance)
+    return found
+
+
+def _batches(
+    examples: Sequence[Example], terms: Terms | None, done: int
+) -> Iterable[tuple[Sequence[Example], Terms | None]]:
+    for start in range(done, len(examples), BATCH):
+        rows = slice(start, start + BATCH)
+        yield examples[rows], None if terms is None else terms[rows]
+
+
+def with_spans(example: Example, found: Sequence[Found]) -> Example:
+    """The example with the found spans instead of its own, in reading order."""
+    return replace(example, spans=tuple(sorted({item.span for item in found})))
+
+
+# The file ------------------------------------------------------------------------------------------
+
+
+def write_spans(
+    examples: Sequence[Example],
+    finder: Finder,
+    out: str | os.PathLike[str],
+    *,
+    terms: Terms | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    show_progress: bool = False,
+) -> list[list[Found]]:
+    """Find spans and write examples with them as .jsonl that `load_examples` reads.
+
+    Each row also has `found` (span, score, finder, way) and, where known, `term`. What is done is kept
+    beside the file in OUT.partial, so that `resume` goes on where an interrupted run stopped.
+    """
+    target = Path(out)
+    journal = _Journal(target.with_name(target.name + ".partial"), examples, finder)
+    _check_target(target, journal.path, resume, overwrite)
+    found = journal.read() if resume else []
+    journal.begin(found)
+    with progress_bar(f"spans by {finder.name}", len(examples), show=show_progress) as advance:
+        advance(len(found))
+        for rows, places in _batches(examples, terms, len(found)):
+            new = finder.find(rows, places, advance=advance)
+            journal.add(new)
+            found += new
+    lines = [
+        json.dumps(row_of(example, items, None if terms is None else terms[i]), ensure_ascii=False)
+        for i, (example, items) in enumerate(zip(examples, found, strict=True))
+    ]
+    write_text_atomic(target, "".join(line + "\n" for line in lines))
+    journal.path.unlink(missing_ok=True)
+    return found
+
+
+def row_of(example: Example, found: Sequence[Found], term: Span | None = None) -> dict[str, Any]:
+    """The JSON row of one example with what was found in it."""
+    row: dict[str, Any] = {**example_fields(with_spans(example, found))}
+    if term is not None:
+        row["term"] = [term.start, term.end]
+    row["found"] = [_packed(item) for item in found]
+    return row
+
+
+def _check_target(target: Path, partial: Path, resume: bool, overwrite: bool) -> None:
+    if target.suffix.lower() not in (".jsonl", ".ndjson"):
+        raise problem(target, "spans are written as .jsonl: choose a name that ends so")
+    if target.exists() and not overwrite:
+        raise problem(target, "the file exists: choose another name, or add --overwrite")
+    if not target.parent.is_dir():
+        raise problem(target, f"its folder {target.parent} does not exist: make it first")
+    if partial.exists() and not (resume or overwrite):
+        raise problem(
+            target, "an earlier run was interrupted: go on with --resume, or add --overwrite"
+        )
+
+
+class _Journal:
+    """What an unfinished run has found so far: a line that names the work, then one per example."""
+
+    def __init__(self, path: Path, examples: Sequence[Example], finder: Finder) -> None:
+        self.path = path
+        self.head = {"examples": fingerprint(examples), "settings": finder.settings}
+
+    def read(self) -> list[list[Found]]:
+        """The examples done; a last line that was cut by a kill is dropped."""
+        if not self.path.exists():
+            return []
+        lines = self.path.read_text(encoding="utf-8").split("\n")[:-1]
+        if not lines or json.loads(lines[0]) != json.loads(json.dumps(self.head)):
+            raise InputError(
+                f"{self.path} belongs to other examples or another finder: add --overwrite to start anew"
+            )
+        return [[_unpacked(item) for item in json.loads(line)] for line in lines[1:]]
+
+    def begin(self, found: Sequence[Sequence[Found]]) -> None:
+        """Write what is known so far."""
+        lines = [json.dumps(self.head), *(_line(items) for items in found)]
+        write_text_atomic(self.path, "".join(line + "\n" for line in lines))
+
+    def add(self, found: Sequence[Sequence[Found]]) -> None:
+        """Append one batch."""
+        with self.path.open("a", encoding="utf-8") as stream:
+            stream.write("".join(_line(items) + "\n" for items in found))
+
+
+def _line(found: Sequence[Found]) -> str:
+    return json.dumps([_packed(item) for item in found])
+
+
+def _packed(item: Found) -> dict[str, Any]:
+    return {
+        "span": [item.span.start, item.span.end],
+        "score": round(item.score, 6),
+        "finder": item.finder,
+        "way": item.way,
+    }
+
+
+def _unpacked(item: dict[str, Any]) -> Found:
+    return Found(Span(*item["span"]), item["score"], item["finder"], item["way"])
+
+
+# Terms ---------------------------------------------------------------------------------------------
+
+
+def load_terms(path: str | os.PathLike[str]) -> list[Span | None] | None:
+    """Where each example's context stands, in files that say so: MAMS xml, or `term` in .jsonl."""
+    source = Path(path)
+    suffix = source.suffix.lower()
+    if suffix == ".xml":
+        return list(mams_terms(source))
+    if suffix not in (".jsonl", ".ndjson"):
+        return None
+    terms: list[Span | None] = []
+    for number, line in enumerate(read_text(source).split("\n"), start=1):
+        if line.strip():
+            row = parse_json(line, source, number)
+            term = row.get("term") if isinstance(row, dict) else None
+            try:
+                terms.append(None if term is None else Span.coerce(term))
+            except InputError as error:
+                raise problem(f"{source}:{number}", f"term: {error}") from None
+    return terms if any(term is not None for term in terms) else None
+
+
+# Summary -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run found, in numbers."""
+
+    examples: int
+    spans: int
+    without: int
+    entire: int
+    mean_words: float
+    ways: dict[str, int]
+    notes: tuple[str, ...]
+
+
+def summarise(
+    examples: Sequence[Example],
+    found: Sequence[Sequence[Found]],
+    *,
+    terms: Terms | None = None,
+    about_context: bool = False,
+) -> Summary:
+    """Counts of spans by the way they came; notes on what needed care.
+
+    `about_context`: whether the finder looked for the context, so that its absence matters.
+    """
+    from spanfluence.spans.reader import is_entire
+    from spanfluence.spans.words import word_ranges
+
+    items = [(e.text, item) for e, own in zip(examples, found, strict=True) for item in own]
+    words = [len(word_ranges(text[f.span.start : f.span.end])) for text, f in items]
+    return Summary(
+        examples=len(examples),
+        spans=len(items),
+        without=sum(not own for own in found),
+        entire=sum(is_entire(text, f.span.start, f.span.end) for text, f in items),
+        mean_words=sum(words) / len(words) if words else 0.0,
+        ways=dict(Counter(f.way for _, f in items).most_common()),
+        notes=tuple(_notes(examples, terms)) if about_context else (),
+    )
+
+
+def _notes(examples: Sequence[Example], terms: Terms | None) -> Iterable[str]:
+    from spanfluence.spans.terms import term_places
+
+    open_ones = [e for i, e in enumerate(examples) if terms is None or terms[i] is None]
+    places = [len(term_places(e.text, e.context)) for e in open_ones if e.context is not None]
+    if absent := places.count(0):
+        yield f"{absent} examples do not hold their context word for word."
+    if several := sum(number > 1 for number in places):
+        yield (
+            f"{several} examples hold their context several times: its first place was taken. "
+            "A column 'term' with [start, end] says which is meant."
+        )

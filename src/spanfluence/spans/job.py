@@ -1,0 +1,130 @@
+"""One run of `spanfluence spans`: data and a finder in, a file, a table and a page out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spanfluence.data import load_examples
+from spanfluence.errors import InputError
+from spanfluence.files import write_text_atomic
+from spanfluence.spans.files import Summary, load_terms, row_of, summarise, write_spans
+from spanfluence.spans.found import Finder, Found
+from spanfluence.spans.registry import choose_finder, finder_named
+from spanfluence.units import Example, Span
+
+_WITH_DEVICE = ("reader", "aspect")
+
+
+@dataclass
+class SpansJob:
+    """Examples, where their contexts stand, and the finder; `reason` says why auto chose it."""
+
+    examples: list[Example]
+    terms: list[Span | None] | None
+    finder: Finder
+    title: str
+    reason: str = ""
+    found: list[list[Found]] = field(default_factory=list)
+
+    @classmethod
+    def open(
+        cls,
+        data: Path,
+        finder: str,
+        *,
+        reader: str | None = None,
+        model: str | None = None,
+        options: Sequence[str] = (),
+        limit: int | None = None,
+        device: str = "cpu",
+    ) -> SpansJob:
+        """Read the data and make the finder ready."""
+        if limit is not None and limit < 1:
+            raise InputError(f"--limit {limit} leaves nothing: use at least 1")
+        examples, terms, reason = load_examples(data), load_terms(data), ""
+        if limit is not None:
+            examples, terms = examples[:limit], None if terms is None else terms[:limit]
+        if finder == "auto":
+            finder, reason = choose_finder(examples, reader=reader is not None)
+        _check_flags(finder, reader, model)
+        chosen: dict[str, Any] = _parsed(options)
+        if finder == "reader":
+            chosen["reader"] = reader
+        if finder == "rationale" and model is not None:
+            chosen["classifier"] = _classifier(model, device)
+        if finder in _WITH_DEVICE:
+            chosen["device"] = device
+        return cls(examples, terms, finder_named(finder, **chosen), data.name, reason)
+
+    def run(self, out: Path, *, resume: bool, overwrite: bool, show_progress: bool) -> None:
+        """Find and write."""
+        self.found = write_spans(
+            self.examples,
+            self.finder,
+            out,
+            terms=self.terms,
+            resume=resume,
+            overwrite=overwrite,
+            show_progress=show_progress,
+        )
+
+    @property
+    def summary(self) -> Summary:
+        """What was found, in numbers."""
+        return summarise(
+            self.examples,
+            self.found,
+            terms=self.terms,
+            about_context=self.finder.needs_context,
+        )
+
+    def show_summary(self) -> None:
+        """Print the table."""
+        from rich.console import Console
+
+        from spanfluence.report.spans import summary_table
+
+        Console(highlight=False).print(summary_table(self.summary, self.finder.name))
+
+    def write_page(self, path: Path) -> None:
+        """Write the page to look through."""
+        from spanfluence.report.spans import render_spans
+
+        rows = [row_of(e, found) for e, found in zip(self.examples, self.found, strict=True)]
+        page = render_spans(self.title, self.finder.settings, self.summary, rows)
+        write_text_atomic(path, page)
+
+
+def _check_flags(finder: str, reader: str | None, model: str | None) -> None:
+    if reader is not None and finder != "reader":
+        raise InputError(f"--reader has no meaning for the finder {finder!r}: leave it out")
+    if model is not None and finder != "rationale":
+        raise InputError(f"--model has no meaning for the finder {finder!r}: leave it out")
+
+
+def _parsed(options: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for option in options:
+        name, sign, value = option.partition("=")
+        if not sign or not name:
+            raise InputError(f"--option {option!r} is not NAME=VALUE, e.g. most=2")
+        found[name] = _number(value)
+    return found
+
+
+def _number(value: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value
+
+
+def _classifier(source: str, device: str) -> Any:
+    from spanfluence.model import TextClassifier
+
+    return TextClassifier.load(source, device=device)
