@@ -17,7 +17,6 @@ from spanfluence.baselines import (
     words,
 )
 from spanfluence.errors import InputError, MissingExtra
-from spanfluence.sentences import SentenceEncoder
 
 
 def span_unit(text: str, marked: str) -> Unit:
@@ -85,12 +84,3 @@ def test_restricted_moves_other_labels_below_the_rest():
     assert np.argsort(-found[0]).tolist() == [1, 2, 0, 3]
     with pytest.raises(InputError, match="need 1 test and 4 unit labels"):
         restricted(scores, ["a"], ["a"])
-
-
-def test_the_sentence_encoder_does_not_depend_on_the_batch(tiny_folder):
-    encoder = SentenceEncoder(tiny_folder("bert"))
-    texts = ["The soup was cold.", "great", "We thought the pizza was delicious!"]
-    together = encoder(texts)
-    assert np.linalg.norm(together, axis=1) == pytest.approx(1, abs=1e-5)
-    for row, text in enumerate(texts):
-        assert together[row] == pytest.approx(encoder([text])[0], abs=1e-5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import tiny
 
 from spanfluence import cli, train_classifier
 from spanfluence.data import save_examples
+from spanfluence.spans.embedding import SentenceEncoder
 
 TRAIN = tiny.make_examples(20, seed=1)
 DEV = tiny.make_examples(12, seed=2)
@@ -76,11 +78,10 @@ def test_audit_as_json(command, run_folder, dev):
 
 
 def test_evaluate(command, run_folder, dev, tmp_path, monkeypatch):
-    class Letters:
-        def __call__(self, texts):
-            return np.array([[len(text), 1.0] for text in texts])
+    def embed(texts):
+        return np.array([[len(text), 1.0] for text in texts])
 
-    monkeypatch.setattr("spanfluence.sentences.SentenceEncoder", Letters)
+    monkeypatch.setattr(SentenceEncoder, "load", lambda: SimpleNamespace(embed=embed))
     out = tmp_path / "evaluation"
     options = ["--stages", "sanity", "--methods", "pinpoint", "--quick", "--out", out]
     code, printed, err = command("evaluate", run_folder, "--tests", dev, *options)

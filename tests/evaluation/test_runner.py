@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import benches
 import pytest
@@ -23,6 +24,7 @@ from spanfluence.evaluation.runner import (
 )
 from spanfluence.evaluation.tables import Table
 from spanfluence.metrics import Interval
+from spanfluence.spans.embedding import SentenceEncoder
 
 
 def png_size(path) -> tuple[int, int]:
@@ -58,7 +60,7 @@ def test_what_is_done_is_not_done_again(evaluated_run, tmp_path, monkeypatch):
 
 def test_the_command(evaluated_run, tmp_path, monkeypatch):
     save_examples(benches.TESTS, tmp_path / "tests.jsonl")
-    monkeypatch.setattr("spanfluence.sentences.SentenceEncoder", lambda: benches.embed)
+    monkeypatch.setattr(SentenceEncoder, "load", lambda: SimpleNamespace(embed=benches.embed))
     tables = evaluate_run(
         evaluated_run,
         tmp_path / "tests.jsonl",

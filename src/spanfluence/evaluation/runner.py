@@ -160,9 +160,9 @@ def open_bench(
     spanned = [test for test in tests if test.spans]
     out.mkdir(parents=True, exist_ok=True)
     if embed is None:
-        from spanfluence.sentences import SentenceEncoder
+        from spanfluence.spans.embedding import SentenceEncoder
 
-        embed = SentenceEncoder()
+        embed = SentenceEncoder.load().embed
     return Bench(
         classifier=load_run(run),
         train=train,

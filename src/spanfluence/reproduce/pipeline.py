@@ -156,9 +156,9 @@ def _bench(
 ) -> Bench:
     embed = plan.embed
     if embed is None:
-        from spanfluence.sentences import SentenceEncoder
+        from spanfluence.spans.embedding import SentenceEncoder
 
-        embed = SentenceEncoder()
+        embed = SentenceEncoder.load().embed
     return Bench(
         classifier=load_run(run),
         train=train,
