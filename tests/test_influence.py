@@ -10,9 +10,9 @@ import torch
 from scipy.stats import spearmanr
 
 from spanfluence import METHODS, Explainer, Lissa, ModelPoint, TextClassifier
-from spanfluence.explain import _units
 from spanfluence.points import DeltaFaithful
 from spanfluence.rng import numpy_generator
+from spanfluence.units import units_of
 
 STEPS = 12
 ROWS = {
@@ -74,7 +74,7 @@ def naive_scores(folder, explainer: Explainer, tests) -> np.ndarray:
             [[index] for index in order.tolist()],
             names,
         )
-    units = _units(train, method.units[1])
+    units = units_of(train, method.units[1])
     return reference.scores(
         model,
         tokenizer,

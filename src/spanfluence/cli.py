@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from spanfluence import cli_evaluation
 from spanfluence.errors import InputError, SpanfluenceError
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="Public data sets.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
+for _command in (cli_evaluation.audit, cli_evaluation.evaluate, cli_evaluation.reproduce):
+    app.command()(_command)
 
 
 def main() -> None:

@@ -23,12 +23,12 @@ from spanfluence.errors import InputError
 from spanfluence.explanation import Explanation, Influence, Part
 from spanfluence.influence import Influence as Scorer
 from spanfluence.influence import Job
-from spanfluence.methods import Method, Sign, UnitKind, method_named
+from spanfluence.methods import Method, Sign, method_named
 from spanfluence.model import LabelChoice, TextClassifier
 from spanfluence.points import DeltaFaithful, ModelPoint, checkpoint_points, final_point
 from spanfluence.proposal import Proposal, UnknownSpans
 from spanfluence.spans.found import Finder
-from spanfluence.units import Example, Unit
+from spanfluence.units import Example, Unit, units_of
 
 PointChoice = str | DeltaFaithful | Sequence[ModelPoint]
 
@@ -105,7 +105,7 @@ class Explainer:
             changed = ", ".join(f"{name}={value}" for name, value in columns.items())
             self.name = f"{method} with {changed}"
         _check_masking(classifier, self.method)
-        self.train_units: list[Unit] = _units(self.train, self.method.units[1])
+        self.train_units: list[Unit] = units_of(self.train, self.method.units[1])
         self._label_ids = classifier.label_ids([unit.example for unit in self.train_units], "given")
         self._shared: _Shared = _Shared() if sharing is None else sharing._shared
         self.points: list[ModelPoint] = self._make_points(points)
@@ -246,7 +246,7 @@ class Explainer:
         given = list(examples)
         proposals = self._proposals(given)
         examples = [proposal.example for proposal in proposals]
-        units = [_units([example], self.method.units[0]) for example in examples]
+        units = [units_of([example], self.method.units[0]) for example in examples]
         flat = [unit for group in units for unit in group]
         labels = self.classifier.label_ids(examples, self.label)
         repeated = np.repeat(labels, [len(group) for group in units])
@@ -412,17 +412,6 @@ def _run(
         scores * np.float32(e.method.paper_sign if e.sign == "paper" else 1)
         for e, scores in zip(explainers, found, strict=True)
     ]
-
-
-def _units(examples: Sequence[Example], kind: UnitKind) -> list[Unit]:
-    """One unit per span; an example without spans, or any under kind "instance", is one whole unit."""
-    units: list[Unit] = []
-    for example in examples:
-        if kind == "span" and example.spans:
-            units.extend(Unit(example, (span,)) for span in example.spans)
-        else:
-            units.append(Unit(example))
-    return units
 
 
 def _check_masking(classifier: TextClassifier, method: Method) -> None:

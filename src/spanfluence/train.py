@@ -1,63 +1,26 @@
-"""Fine-tuning the attributed tail over trunk states that are computed once."""
+"""Fine-tuning into a run folder: checkpoints, selection, resume. The steps themselves are in `tail`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from spanfluence.data import fingerprint, save_examples
-from spanfluence.encoding import length_batches
-from spanfluence.errors import InputError, NumericsError
+from spanfluence.errors import InputError
 from spanfluence.files import replace_folder_atomic
 from spanfluence.loading import load_parts, trained_labels
-from spanfluence.model import MAX_TOKENS, TextClassifier, text_losses
-from spanfluence.progress import progress_bar
-from spanfluence.rng import derive_seed, numpy_generator
+from spanfluence.model import TextClassifier, text_losses
+from spanfluence.rng import derive_seed
 from spanfluence.runs import RunFolder
+from spanfluence.tail import TailFit, TrainSettings, epoch_batches
 from spanfluence.units import Example
 
-
-@dataclass(frozen=True, kw_only=True)
-class TrainSettings:
-    """The paper's recipe; every value can be changed.
-
-    `patience`: stop after so many epochs without a better dev accuracy (0: never). `keep`: how many of
-    the newest checkpoints stay on disk (the selected epoch always does).
-    """
-
-    learning_rate: float = 1e-4
-    weight_decay: float = 0.01
-    batch_size: int = 100
-    epochs: int = 100
-    patience: int = 5
-    schedule: Literal["constant", "linear"] = "constant"
-    attribute: str | tuple[str, ...] = "last-2"
-    max_length: int | None = None
-    keep: int = 3
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("learning_rate", "batch_size", "epochs", "keep"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise InputError(f"{name}={getattr(self, name)!r} must be positive")
-        for name in ("weight_decay", "patience"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise InputError(f"{name}={getattr(self, name)!r} must not be negative")
-        if self.schedule not in ("constant", "linear"):
-            raise InputError(f"schedule={self.schedule!r} is not known: use 'constant' or 'linear'")
-
-    def rate(self, epoch: int) -> float:
-        """Learning rate of an epoch (counted from 1)."""
-        if self.schedule == "linear":
-            return self.learning_rate * (1 - (epoch - 1) / self.epochs)
-        return self.learning_rate
+__all__ = ["TrainSettings", "best_epoch", "epoch_batches", "summary", "train_classifier"]
 
 
 def train_classifier(
@@ -184,8 +147,8 @@ def _as_json(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-class _Fit:
-    """One training: everything that changes from epoch to epoch."""
+class _Fit(TailFit):
+    """One training with a run folder: everything that changes from epoch to epoch."""
 
     def __init__(
         self,
@@ -196,26 +159,20 @@ class _Fit:
         dev: Sequence[Example] | None,
         show: bool,
     ) -> None:
-        self.classifier, self.settings, self.run, self.show = classifier, settings, run, show
-        self.encoded = classifier.encoder.encode(train)
-        self.label_ids = classifier.label_ids(train, "given")
+        encoded, label_ids = classifier.encoder.encode(train), classifier.label_ids(train, "given")
+        super().__init__(classifier, settings, encoded, label_ids, show=show)
+        self.run = run
         self.dev = None if dev is None else classifier.encoder.encode(dev)
         self.dev_ids = None if dev is None else classifier.label_ids(dev, "given")
         self.names = list(classifier.attributed)
-        self.optimizer = torch.optim.AdamW(
-            classifier.attributed.values(),
-            lr=settings.learning_rate,
-            weight_decay=settings.weight_decay,
-            fused=True,  # one pass over memory a step: on a CPU several times faster
-        )
 
     def run_epochs(self, record: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Train from the newest checkpoint on; returns one record per epoch."""
         history = self._restore()
-        self._fill_states()
+        self.fill_states(self.dev or [])
         while not self._finished(history):
             epoch = len(history) + 1
-            loss = self._epoch(epoch)
+            loss = self.run_epoch(epoch)
             accuracy, dev_loss = self._evaluate()
             history.append(
                 {
@@ -238,52 +195,6 @@ class _Fit:
         if not history or not self.settings.patience or self.dev is None:
             return False
         return len(history) - best_epoch(history) >= self.settings.patience
-
-    def _fill_states(self) -> None:
-        """Run the frozen trunk once over every text."""
-        if self.classifier.trunk is None:
-            return
-        texts = [*self.encoded, *(self.dev or [])]
-        with progress_bar("frozen layers", len(texts), show=self.show) as advance:
-            for rows in length_batches([len(text) for text in texts], MAX_TOKENS):
-                batch = [texts[row] for row in rows]
-                inputs = self.classifier.encoder.collate(batch, self.classifier.device)
-                self.classifier.trunk_states(batch, inputs, keep=True)
-                advance(len(rows))
-
-    def _epoch(self, epoch: int) -> float:
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.rate(epoch)
-        total = 0.0
-        batches = epoch_batches(
-            [len(text) for text in self.encoded],
-            self.settings.batch_size,
-            self.settings.seed,
-            epoch,
-        )
-        with progress_bar(f"epoch {epoch}", len(self.encoded), show=self.show) as advance:
-            for step, rows in enumerate(batches):
-                torch.manual_seed(derive_seed(self.settings.seed, f"dropout-{epoch}", step))
-                total += self._step(rows) * len(rows)
-                advance(len(rows))
-        return total / len(self.encoded)
-
-    def _step(self, rows: list[int]) -> float:
-        batch = [self.encoded[row] for row in rows]
-        inputs = self.classifier.encoder.collate(batch, self.classifier.device)
-        states = self.classifier.trunk_states(batch, inputs, keep=True)
-        labels = torch.from_numpy(self.label_ids[np.array(rows)]).to(self.classifier.device)
-        with _training(self.classifier):
-            loss = text_losses(self.classifier.tail_logits(inputs, states), labels, "loss").mean()
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
-        value = loss.item()
-        if not np.isfinite(value):
-            raise NumericsError(
-                f"the training loss became {value}: lower the learning rate ({self.settings.learning_rate:g})"
-            )
-        return value
 
     def _evaluate(self) -> tuple[float | None, float | None]:
         if self.dev is None or self.dev_ids is None:
@@ -317,34 +228,6 @@ class _Fit:
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})
         history: list[dict[str, Any]] = record["history"]
         return history
-
-
-@contextmanager
-def _training(classifier: TextClassifier) -> Iterator[None]:
-    """Dropout on and attributed parameters open, for one step; the trunk's states are already there."""
-    classifier.model.train()
-    for parameter in classifier.attributed.values():
-        parameter.requires_grad_(True)
-    try:
-        yield
-    finally:
-        classifier.model.eval()
-        for parameter in classifier.attributed.values():
-            parameter.requires_grad_(False)
-
-
-def epoch_batches(
-    lengths: Sequence[int], batch_size: int, seed: int, epoch: int
-) -> list[list[int]]:
-    """Random batches of texts of similar length: shuffled, sorted within wide pools, shuffled again."""
-    rng = numpy_generator(seed, "shuffle", epoch)
-    order = rng.permutation(len(lengths))
-    pool = 20 * batch_size
-    batches: list[list[int]] = []
-    for start in range(0, len(order), pool):
-        rows = sorted(order[start : start + pool].tolist(), key=lambda row: lengths[row])
-        batches.extend(rows[at : at + batch_size] for at in range(0, len(rows), batch_size))
-    return [batches[index] for index in rng.permutation(len(batches))]
 
 
 def _draw_curve(history: Sequence[Mapping[str, Any]], best: int, path: Path) -> None:

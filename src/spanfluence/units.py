@@ -114,6 +114,17 @@ class Unit:
         return " … ".join(self.example.text[span.start : span.end] for span in self.spans)
 
 
+def units_of(examples: Iterable[Example], kind: str) -> list[Unit]:
+    """One unit per span; an example without spans, or any under kind "instance", is one whole unit."""
+    units: list[Unit] = []
+    for example in examples:
+        if kind == "span" and example.spans:
+            units.extend(Unit(example, (span,)) for span in example.spans)
+        else:
+            units.append(Unit(example))
+    return units
+
+
 def locate_span(text: str, wanted: str) -> Span:
     """A span named by its words, which must occur exactly once in `text`, or as 'START:END'."""
     if regex.fullmatch(r"\d+:\d+", wanted) and wanted not in text:

@@ -54,8 +54,12 @@ def _section(section: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def render_template(template: str, **values: Any) -> str:
-    """A template of ours with the style sheets; control characters are replaced."""
-    styles = {"styles": _style("explanation.css"), "page_styles": _style("page.css")}
+    """A template of this folder with our styles; every value is escaped."""
+    styles = {
+        "styles": _style("explanation.css"),
+        "page_styles": _style("page.css"),
+        "audit_styles": _style("audit.css"),
+    }
     text = _environment().get_template(template).render(**styles, **values)
     return _UNWRITABLE.sub("\ufffd", text)
 

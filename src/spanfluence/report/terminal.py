@@ -81,10 +81,10 @@ def _test(explanation: Data, plain: bool) -> Group:
     """The question, the prediction and the text."""
     test, parts = explanation["test"], explanation["parts"]
     values = [value for part in parts for value in wording.span_importances(part)]
-    segments = cut(_safe(test["text"]), [span for part in parts for span in part["spans"]])
+    segments = cut(safe(test["text"]), [span for part in parts for span in part["spans"]])
     styles = [_tint([values[i] for i in segment.spans]) for segment in segments]
     return Group(
-        Text(_safe(wording.question(test)), style=_BOLD),
+        Text(safe(wording.question(test)), style=_BOLD),
         Text(),
         Padding(_chances(test), (0, 0, 0, 2)),
         Text(),
@@ -98,10 +98,10 @@ def _chances(test: Data) -> Group:
     ordered = sorted(test["probabilities"].items(), key=lambda item: -item[1])
     named = {test["prediction"], test["explained_label"], test.get("label")}
     shown = [item for place, item in enumerate(ordered) if place < MOST_LABELS or item[0] in named]
-    width = max((cell_len(_safe(label)) for label, _ in shown), default=0)
+    width = max((cell_len(safe(label)) for label, _ in shown), default=0)
     lines = []
     for label, chance in shown:
-        name = _safe(label)
+        name = safe(label)
         line = Text(name + " " * (width - cell_len(name) + 2))
         line.append("━" * round(BAR * chance) or "╴")
         line.append(" " * (BAR - max(1, round(BAR * chance))) + f"  {chance:.2f}")
@@ -111,18 +111,18 @@ def _chances(test: Data) -> Group:
         lines.append(Text(f"and {len(ordered) - len(shown)} less likely labels", style=_DIM))
     flag = wording.wrong_label(test)
     if flag:
-        lines.append(Text(f"! {_safe(flag)}", style=Style(bold=True, color="yellow")))
+        lines.append(Text(f"! {safe(flag)}", style=Style(bold=True, color="yellow")))
     return Group(*lines)
 
 
 def _part(part: Data, explanation: Data, top: int | None, plain: bool, width: int) -> Group:
     """What masking the part does, and its two lists."""
     shares = wording.shares(part, explanation["test"]["text"])
-    name = f"“{_safe(part['words'])}”" if part["spans"] else "The whole text"
+    name = f"“{safe(part['words'])}”" if part["spans"] else "The whole text"
     heading = Text(f"A mixture of {len(shares)} spans" if len(shares) > 1 else name, style=_BOLD)
     said = wording.importance(part, explanation["test"]["explained_label"])
     if said:
-        heading.append(f": {_safe(said)}", style=Style(bold=False))
+        heading.append(f": {safe(said)}", style=Style(bold=False))
     lists = [
         _side(name, part, explanation, top, plain, width) for name in ("supporters", "opponents")
     ]
@@ -133,7 +133,7 @@ def _shares(rows: Sequence[tuple[str, str, str]]) -> list[Text]:
     """A line for each span of a mixture."""
     return [
         Text.assemble(
-            (f"  {share:>4}  ", _BOLD), f"“{_safe(words)}”", (f"  importance {value}", _DIM)
+            (f"  {share:>4}  ", _BOLD), f"“{safe(words)}”", (f"  importance {value}", _DIM)
         )
         for words, share, value in rows
     ]
@@ -176,9 +176,9 @@ def _cells(row: Data, score: str) -> dict[str, str]:
     return {
         "#": str(row["rank"]),
         "score": score,
-        "label": _safe(row["label"]) if row["label"] is not None else "",
-        "context": _safe(row.get("context") or ""),
-        "id": _safe(wording.where(row)),
+        "label": safe(row["label"]) if row["label"] is not None else "",
+        "context": safe(row.get("context") or ""),
+        "id": safe(wording.where(row)),
     }
 
 
@@ -211,14 +211,14 @@ def _column_width(name: str, values: Iterable[str], width: int) -> int:
 
 
 def _training_text(row: Data, settings: Data, span: Style, plain: bool, budget: int) -> Text:
-    plain_text = _safe(row["text"])
+    plain_text = safe(row["text"])
     characters = budget * len(plain_text) // max(1, cell_len(plain_text))
     segments = elide(cut(plain_text, row["spans"]), characters)
     text = _marked(segments, [span] * len(segments), plain)
     if not row["spans"] and wording.train_unit(settings) == "span":
         text.append("  [whole text]", style=_DIM)
     if row.get("note"):
-        text.append(f"  ({_safe(row['note'])})", style=Style(dim=True, italic=True))
+        text.append(f"  ({safe(row['note'])})", style=Style(dim=True, italic=True))
     return text
 
 
@@ -239,8 +239,8 @@ def _reading(explanation: Data) -> Group:
         f"method {explanation['method']}, {wording.units_scored(explanation)}",
         wording.sign_convention(explanation["settings"]),
     ]
-    notes = [Text(_safe(f"note: {note}")) for note in explanation["notes"]]
-    return Group(*(Text(_safe(line), style=_DIM) for line in lines), *notes)
+    notes = [Text(safe(f"note: {note}")) for note in explanation["notes"]]
+    return Group(*(Text(safe(line), style=_DIM) for line in lines), *notes)
 
 
 def _tint(importances: Sequence[float | None]) -> Style:
@@ -269,5 +269,6 @@ def _lightness(colour: str) -> float:
     return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def _safe(value: object) -> str:
+def safe(value: object) -> str:
+    """A value as text that cannot steer the terminal."""
     return str(value).translate(_VISIBLE)

@@ -1,0 +1,153 @@
+"""Sag and Lag of every list, at given K and as curves over K, with both sign conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spanfluence.baselines import Embedder
+from spanfluence.evaluation.bench import Bench
+from spanfluence.evaluation.tables import Table, percent
+from spanfluence.metrics import (
+    Matrix,
+    agreement,
+    bootstrap,
+    check_k,
+    cosines,
+    curves,
+    ranking,
+    top_means,
+)
+from spanfluence.scoring import Scored
+from spanfluence.units import Unit
+
+PAPER_SIGN = " (paper's sign)"
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The three matrices a list is judged by, for units of one kind."""
+
+    sag: Matrix
+    """Cosine with the test span in the explained model's space: of spans, or of whole texts."""
+    sag_span: Matrix
+    """The same with every unit embedded by its spans, so that whole texts are judged alike."""
+    sag_sentence: Matrix
+    """Cosine of the units' words in the space of an independent sentence encoder."""
+    lag: Matrix
+
+
+def both_signs(scored: Sequence[Scored]) -> list[Scored]:
+    """Every list, and the reversed one beside it where the paper's sign is the opposite."""
+    found = []
+    for each in scored:
+        found.append(each)
+        if each.paper_sign < 0:
+            found.append(Scored(each.name + PAPER_SIGN, each.units, -each.scores))
+    return found
+
+
+class Judge:
+    """Truth for spans and for whole texts; embeddings are made once for each kind of unit."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.tests = [Unit(test, test.spans) for test in bench.tests]
+        self._known: dict[bool, Truth] = {}
+
+    def of(self, scored: Scored) -> Truth:
+        """The truth for a list's units."""
+        kind = scored.span_units
+        if kind not in self._known:
+            self._known[kind] = self._make(scored.units)
+        return self._known[kind]
+
+    def _make(self, units: Sequence[Unit]) -> Truth:
+        kind = "span" if any(unit.spans for unit in units) else "instance"
+        encoder = getattr(self.bench.embed, "__qualname__", type(self.bench.embed).__name__)
+        settings = self.bench.settings(kind=kind, encoder=encoder)
+        stage = f"{self.bench.name}-truth/{kind}"
+        found = self.bench.stages.arrays(stage, settings, lambda: self._compute(units))
+        labels = [unit.example.label for unit in units]
+        return Truth(**found, lag=agreement([t.example.label for t in self.tests], labels))
+
+    def _compute(self, units: Sequence[Unit]) -> dict[str, np.ndarray]:
+        model, small = self.bench.classifier, np.float32
+        tests = model.embeddings(self.tests)
+        own = cosines(tests, model.embeddings(units)).astype(small)
+        spans = [Unit(unit.example, unit.spans or unit.example.spans) for unit in units]
+        same = spans == list(units)
+        return {
+            "sag": own,
+            "sag_span": own if same else cosines(tests, model.embeddings(spans)).astype(small),
+            "sag_sentence": _sentence_cosines(self.tests, units, self.bench.embed).astype(small),
+        }
+
+
+def _sentence_cosines(tests: Sequence[Unit], units: Sequence[Unit], embed: Embedder) -> Matrix:
+    return cosines(embed([test.text for test in tests]), embed([unit.text for unit in units]))
+
+
+MEASURES = {
+    "sag": "Sag",
+    "sag_span": "Sag, spans",
+    "sag_sentence": "Sag, sentence encoder",
+    "lag": "Lag",
+}
+
+
+def agreement_table(bench: Bench, judge: Judge) -> Table:
+    """Sag and Lag in percent at each K, with intervals over tests; the last row is chance."""
+    lists = both_signs(bench.scored)
+    for scored in lists:
+        for k in bench.sizes.ks:
+            check_k(k, len(scored.units))
+    rows = [_row(scored, judge.of(scored), bench) for scored in lists]
+    rows.append(_chance(judge.of(bench.baselines[0]), bench))
+    return Table(
+        "agreement",
+        f"Semantic and label agreement, in percent, {len(bench.tests)} tests",
+        rows,
+        (
+            "Sag: cosine, in the explained model's own space, of the top K units with the test span "
+            "(an instance unit is embedded as its whole text). 'Sag, spans' embeds every unit by its "
+            "spans; 'Sag, sentence encoder' compares the words in the space of MiniLM. Brackets: 95 % "
+            "bootstrap interval over tests. Equal scores are ordered by a seeded draw. "
+            "Chance is the mean over all training spans.",
+        ),
+    )
+
+
+def _row(scored: Scored, truth: Truth, bench: Bench) -> dict[str, Any]:
+    order = ranking(scored.scores, seed=bench.seed)
+    row: dict[str, Any] = {"method": scored.name}
+    for measure, title in MEASURES.items():
+        means = top_means(order, getattr(truth, measure), bench.sizes.ks)
+        for column, k in enumerate(bench.sizes.ks):
+            row[f"{title}({k})"] = percent(bootstrap(means[:, column]))
+    return row
+
+
+def _chance(truth: Truth, bench: Bench) -> dict[str, Any]:
+    row: dict[str, Any] = {"method": "chance"}
+    for measure, title in MEASURES.items():
+        for k in bench.sizes.ks:
+            row[f"{title}({k})"] = float(100 * getattr(truth, measure).mean())
+    return row
+
+
+def curve_table(bench: Bench, judge: Judge) -> Table:
+    """Mean Sag and Lag in percent against K: what the figure shows."""
+    rows: list[dict[str, Any]] = []
+    for scored in both_signs(bench.scored):
+        truth = judge.of(scored)
+        order = ranking(scored.scores, seed=bench.seed)
+        ks = [k for k in bench.sizes.curve if k <= len(scored.units)]
+        found = {m: curves(order, getattr(truth, m), ks) for m in MEASURES}
+        for place, k in enumerate(ks):
+            means = {t: float(100 * np.mean(found[m][place][1])) for m, t in MEASURES.items()}
+            rows.append({"method": scored.name, "K": k, **means})
+    return Table("curves", "Agreement against K, in percent", rows)

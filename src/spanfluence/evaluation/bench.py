@@ -1,0 +1,237 @@
+"""What every evaluation stands on: a model, its training set, tests, sizes, and the cache."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from spanfluence.baselines import Embedder
+from spanfluence.data import fingerprint
+from spanfluence.errors import InputError
+from spanfluence.methods import method_named
+from spanfluence.metrics import average_ranks
+from spanfluence.model import TextClassifier
+from spanfluence.planting import RATES, TRIGGERS, Trigger
+from spanfluence.points import ModelPoint
+from spanfluence.progress import progress_bar
+from spanfluence.retrain import Retrainer
+from spanfluence.rng import numpy_generator
+from spanfluence.scoring import (
+    DEFAULT_METHODS,
+    MEMORY,
+    Asked,
+    Scored,
+    all_scores,
+    baseline_scores,
+)
+from spanfluence.stages import Stages, settings_fingerprint
+from spanfluence.units import Example, Unit, units_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """How much is computed; `quick` is for a first look."""
+
+    ks: tuple[int, ...] = (10, 100)
+    curve: tuple[int, ...] = (1, 2, 5, 10, 20, 50, 100, 200, 500)
+    shares: tuple[float, ...] = (0.2, 0.5)
+    seeds: int = 3
+    repetitions: int = 5
+    faithful_tests: int = 200
+    removal_train: int | None = None
+    small_train: int = 2000
+    small_tests: int = 100
+    subsets: int = 60
+    planted_train: int = 3000
+    planted_tests: int = 25
+    planted_seeds: int = 1
+    triggers: tuple[Trigger, ...] = TRIGGERS
+    rates: tuple[float, ...] = RATES
+    flips: tuple[float, ...] = (0.05, 0.1)
+
+    @classmethod
+    def quick(cls, **changes: Any) -> Sizes:
+        """Minutes instead of hours; the figures mean little."""
+        few: dict[str, Any] = {
+            "ks": (5, 10),
+            "curve": (1, 2, 5, 10, 20, 50),
+            "seeds": 1,
+            "repetitions": 1,
+            "faithful_tests": 5,
+            "removal_train": 400,
+            "small_train": 300,
+            "small_tests": 10,
+            "subsets": 6,
+            "planted_train": 600,
+            "planted_tests": 5,
+            "triggers": TRIGGERS[:1],
+            "rates": (0.03,),
+            "flips": (0.1,),
+        }
+        return cls(**{**few, **changes})
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One model under evaluation.
+
+    `tests` are explained (labelled, with spans); accuracy is measured on `held_out`.
+    """
+
+    classifier: TextClassifier
+    train: Sequence[Example]
+    tests: Sequence[Example]
+    held_out: Sequence[Example]
+    retrainer: Retrainer
+    stages: Stages
+    embed: Embedder
+    sizes: Sizes = field(default_factory=Sizes)
+    methods: Mapping[str, Asked] = field(default_factory=lambda: dict(DEFAULT_METHODS))
+    seed: int = 0
+    show: bool = False
+    memory_bytes: int = MEMORY
+    checkpoints: tuple[ModelPoint, ...] = ()
+    votes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Further lists by name: the mean rank in the lists of several methods."""
+    name: str = "scores"
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """Fingerprints of everything the results depend on."""
+        return {
+            "model": parameters_fingerprint(self.classifier),
+            "train": fingerprint(self.train),
+            "tests": fingerprint(self.tests),
+        }
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """The settings of a stage of this bench."""
+        return {**self.identity, "seed": self.seed, **more}
+
+    @cached_property
+    def scored(self) -> list[Scored]:
+        """The lists of all methods and baselines; each is a stage of its own."""
+        self._fill(self.methods, self.seed)
+        found = [self.scores_of(name, asked) for name, asked in self.methods.items()]
+        return [*found, *rank_votes(found, self.votes), *self.baselines]
+
+    @cached_property
+    def baselines(self) -> list[Scored]:
+        """The cheap lists; quick enough to be made anew."""
+        return baseline_scores(self.train, self.tests, self.embed, seed=self.seed)
+
+    def scores_of(self, name: str, asked: Asked, *, seed: int | None = None) -> Scored:
+        """One method's list, from the cache where it is there."""
+        seed = self.seed if seed is None else seed
+        self._fill({name: asked}, seed)
+        arrays = self.stages.arrays(*self._stage(name, asked, seed), dict)
+        columns = {key: value for key, value in asked.items() if key == "units"}
+        row = method_named(asked.get("method", "pinpoint")).varied(**columns)
+        units = units_of(self.train, row.units[1])
+        return Scored(name, units, arrays["scores"], int(arrays["paper_sign"]))
+
+    def _stage(self, name: str, asked: Asked, seed: int) -> tuple[str, dict[str, Any]]:
+        key = settings_fingerprint({"name": name, "seed": seed})[:8]
+        settings = self.settings(asked=dict(asked), method_seed=seed)
+        return f"{self.name}/{_slug(name)}-{key}", settings
+
+    def _fill(self, methods: Mapping[str, Asked], seed: int) -> None:
+        """Compute the lists that are not there yet; each is kept as soon as its pass is done."""
+        missing = {
+            name: asked
+            for name, asked in methods.items()
+            if not self.stages.has(*self._stage(name, asked, seed))
+        }
+        if not missing:
+            return
+        self.stages.say(f"{self.name}: {', '.join(missing)} ...")
+        for scored in all_scores(
+            self.classifier,
+            self.train,
+            self.tests,
+            missing,
+            seed=seed,
+            checkpoints=self.checkpoints,
+            memory_bytes=self.memory_bytes,
+            show=self.show,
+        ):
+            found = {"scores": scored.scores, "paper_sign": np.array(scored.paper_sign)}
+            stage = self._stage(scored.name, missing[scored.name], seed)
+            self.stages.arrays(*stage, partial(dict, found), seconds=scored.seconds)
+
+    def each(self, what: str, items: Sequence[Any], every: int = 1) -> Iterator[Any]:
+        """The items one after the other, with a bar on a terminal and a line in a log."""
+        with progress_bar(what, len(items), show=self.show) as advance:
+            for number, item in enumerate(items, start=1):
+                yield item
+                advance(1)
+                if number % every == 0:
+                    self.stages.say(f"{what}: {number} of {len(items)}")
+
+    @property
+    def times(self) -> dict[str, float]:
+        """Seconds that stages and retrainings took when they were computed."""
+        found = dict(sorted(self.stages.seconds.items()))
+        if self.retrainer.seconds:
+            name = f"retraining ({len(self.retrainer.seconds)} trainings)"
+            found[name] = round(sum(self.retrainer.seconds.values()), 3)
+        return found
+
+    def labels(self, examples: Sequence[Example]) -> np.ndarray:
+        """Class indices of given labels."""
+        return self.classifier.label_ids(examples, "given")
+
+    def small(self, name: str, size: int | None, tests: int | None = None) -> Bench:
+        """The same recipe on a seeded part of the training set and of the tests, trained anew.
+
+        The bench's classifier is the retrainer's: use its scores before anything else is trained.
+        """
+        train = draw(self.train, size, self.seed, f"{name} train")
+        model = self.retrainer.train([Unit(example) for example in train], self.seed)
+        return replace(
+            self,
+            classifier=model.classifier,
+            checkpoints=model.checkpoints,
+            train=train,
+            tests=draw(self.tests, tests, self.seed, f"{name} tests"),
+            name=f"{name}/scores",
+        )
+
+
+def rank_votes(lists: Sequence[Scored], votes: Mapping[str, tuple[str, ...]]) -> list[Scored]:
+    """New lists by the mean rank of a unit in several methods' lists over the same units."""
+    by_name = {scored.name: scored for scored in lists}
+    found = []
+    for name, members in votes.items():
+        own = [by_name[member] for member in members]
+        ranks = [[average_ranks(row) for row in scored.scores] for scored in own]
+        found.append(Scored(name, own[0].units, np.mean(ranks, axis=0)))
+    return found
+
+
+def draw(examples: Sequence[Example], size: int | None, seed: int, purpose: str) -> list[Example]:
+    """At most `size` examples in the order of the file, drawn from the seed."""
+    if size is None or size >= len(examples):
+        return list(examples)
+    if size < 1:
+        raise InputError(f"size={size} must be at least 1")
+    rows = numpy_generator(seed, purpose).choice(len(examples), size, replace=False)
+    return [examples[row] for row in sorted(rows.tolist())]
+
+
+def parameters_fingerprint(classifier: TextClassifier) -> str:
+    """SHA-256 of the attributed parameters and the labels."""
+    digest = hashlib.sha256("|".join(classifier.labels).encode())
+    for name, parameter in sorted(classifier.attributed.items()):
+        digest.update(name.encode())
+        digest.update(parameter.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _slug(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "+-" else "-" for c in name).strip("-")[:60] or "x"

@@ -1,0 +1,257 @@
+"""`spanfluence evaluate`: the chosen measures of a run's model, as tables, figures and one page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any
+
+from spanfluence.baselines import Embedder
+from spanfluence.data import fingerprint, load_examples
+from spanfluence.errors import InputError
+from spanfluence.evaluation.ablation import ablation_table
+from spanfluence.evaluation.agreement import Judge, agreement_table, curve_table
+from spanfluence.evaluation.bench import Bench, Sizes, draw
+from spanfluence.evaluation.faithful import faithfulness_table
+from spanfluence.evaluation.figures import bar_figure, curve_figure
+from spanfluence.evaluation.lds import lds_table, span_lds_table
+from spanfluence.evaluation.mislabel import mislabel_table
+from spanfluence.evaluation.planted import cell_table, planted_cells, planted_table
+from spanfluence.evaluation.removal import removal_table
+from spanfluence.evaluation.sanity import sanity_table
+from spanfluence.evaluation.span_removal import span_removal_table
+from spanfluence.evaluation.tables import Table
+from spanfluence.files import write_text_atomic
+from spanfluence.model import TextClassifier
+from spanfluence.planting import TRIGGERS
+from spanfluence.retrain import Retrainer
+from spanfluence.runs import RunFolder, versions
+from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests
+from spanfluence.stages import Say, Stages
+from spanfluence.units import Example
+
+# Stages that retrain, or cost most, stand last.
+STAGES: dict[str, Callable[[Bench], list[Table]]] = {
+    "agreement": lambda bench: _agreement(bench),
+    "faithfulness": lambda bench: [faithfulness_table(bench)],
+    "sanity": lambda bench: [sanity_table(bench)],
+    "mislabel": lambda bench: [mislabel_table(bench)],
+    "planted": lambda bench: _planted(bench),
+    "lds": lambda bench: [lds_table(bench)],
+    "span-lds": lambda bench: [span_lds_table(bench)],
+    "ral": lambda bench: [removal_table(bench)],
+    "span-ral": lambda bench: [span_removal_table(bench)],
+    "ablation": lambda bench: [ablation_table(bench)],
+}
+PAGE = (
+    "agreement", "faithfulness", "sanity", "mislabel", "planted", "lds", "span_lds", "ral",
+    "span_ral", "ablation",
+)  # fmt: skip
+BARS: dict[str, tuple[str, ...]] = {
+    "planted": ("planted, all rates", "decoy, all rates"),
+    "lds": ("LDS",),
+    "span_lds": ("Span-LDS",),
+    "ablation": ("planted, all rates", "decoy, all rates"),
+}
+
+
+def _agreement(bench: Bench) -> list[Table]:
+    judge = Judge(bench)
+    return [agreement_table(bench, judge), curve_table(bench, judge)]
+
+
+def _planted(bench: Bench) -> list[Table]:
+    cells = planted_cells(bench)
+    return [planted_table(bench, cells), cell_table(cells)]
+
+
+def chosen_stages(names: Sequence[str] | None) -> list[str]:
+    """All stages in their order, or those named."""
+    if not names:
+        return list(STAGES)
+    for name in names:
+        if name not in STAGES:
+            raise InputError(f"no stage {name!r}: use {', '.join(STAGES)}")
+    return [name for name in STAGES if name in set(names)]
+
+
+def chosen_methods(names: Sequence[str] | None) -> dict[str, Asked]:
+    """The default methods, or those named."""
+    if not names:
+        return dict(DEFAULT_METHODS)
+    known: dict[str, Asked] = {**DEFAULT_METHODS, "faithful": {"method": "faithful"}}
+    for name in names:
+        if name not in known:
+            raise InputError(f"no method {name!r} to evaluate: use {', '.join(known)}")
+    return {name: known[name] for name in names}
+
+
+def changed_sizes(sizes: Sizes, changes: Sequence[str]) -> Sizes:
+    """Sizes with `name=value` changes: numbers, lists such as [0.01, 0.03], or names of triggers."""
+    known = {field.name for field in fields(Sizes)}
+    for change in changes:
+        name, _, text = change.partition("=")
+        if name not in known:
+            raise InputError(f"no size {name!r}: use {', '.join(sorted(known))}")
+        sizes = replace(sizes, **{name: _size(name, text)})
+    return sizes
+
+
+def _size(name: str, text: str) -> Any:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        raise InputError(f"{name}={text} cannot be read: write {name}=3 or {name}=[1, 2]") from None
+    if name != "triggers":
+        return tuple(value) if isinstance(value, list) else value
+    by_name = {trigger.name: trigger for trigger in TRIGGERS}
+    names = value if isinstance(value, list) else list(by_name)[: int(value)]
+    if not set(names) <= set(by_name):
+        raise InputError(f"triggers={text}: use a number or names among {', '.join(by_name)}")
+    return tuple(by_name[each] for each in names)
+
+
+def content_fingerprint(examples: Sequence[Example]) -> str:
+    """Fingerprint of texts, contexts and labels: spans and ids do not change what a model learns."""
+    return fingerprint(replace(example, spans=(), id=None) for example in examples)
+
+
+def check_same_data(run: RunFolder, train: Sequence[Example], what: str) -> None:
+    """Raise unless the run was trained on these texts and labels (spans may differ)."""
+    if content_fingerprint(run.training_examples()) != content_fingerprint(train):
+        count = run.record()["train"]["examples"]
+        raise InputError(
+            f"the run {run.path} was trained on other data ({count} examples) than {what} "
+            f"({len(train)} examples): give the data it was trained on, or train anew"
+        )
+
+
+def load_run(run: RunFolder, device: str = "cpu") -> TextClassifier:
+    """The run's selected model with the settings it was trained with."""
+    settings = run.record()["settings"]
+    return TextClassifier.load(
+        run.model, attribute=settings["attribute"], device=device, max_length=settings["max_length"]
+    )
+
+
+def open_bench(
+    run_path: str | Path,
+    tests: Sequence[Example],
+    out: Path,
+    *,
+    train: Sequence[Example] | None = None,
+    explained: int = 200,
+    sizes: Sizes | None = None,
+    methods: Mapping[str, Asked] | None = None,
+    embed: Embedder | None = None,
+    seed: int = 0,
+    show: bool = False,
+    say: Say = print,
+) -> Bench:
+    """A bench over a run folder. `train` may be the run's examples with other spans."""
+    run = RunFolder.open(run_path)
+    if train is None:
+        train = run.training_examples()
+    else:
+        check_same_data(run, train, "the training file")
+    check_tests([test for test in tests if test.spans] or tests[:1])
+    spanned = [test for test in tests if test.spans]
+    out.mkdir(parents=True, exist_ok=True)
+    if embed is None:
+        from spanfluence.spans.embedding import SentenceEncoder
+
+        embed = SentenceEncoder.load().embed
+    return Bench(
+        classifier=load_run(run),
+        train=train,
+        tests=draw(spanned, explained, seed, "explained tests"),
+        held_out=[test for test in tests if test.label is not None],
+        retrainer=Retrainer.of_run(run, cache=out / "retrained", show=show),
+        stages=Stages(out, say=say),
+        embed=embed,
+        sizes=sizes or Sizes(),
+        methods=methods or dict(DEFAULT_METHODS),
+        seed=seed,
+        show=show,
+    )
+
+
+def evaluate(bench: Bench, out: Path, stages: Sequence[str] | None = None) -> list[Table]:
+    """Run stages one after the other; what is done is written before the next begins."""
+    found: list[Table] = []
+    for name in chosen_stages(stages):
+        for table in STAGES[name](bench):
+            table.write(out / "tables")
+            _draw(table, bench, out / "figures")
+            found.append(table)
+        _write_page(bench, out)
+    return found
+
+
+def _draw(table: Table, bench: Bench, folder: Path) -> None:
+    if table.name == "curves":
+        names = [*bench.methods, "random", "bm25", "embedding"]
+        curve_figure(table, ("Sag", "Lag"), names, folder / "curves.png")
+    elif table.name in BARS:
+        bar_figure(table, BARS[table.name], folder / f"{table.name}.png")
+
+
+def _write_page(bench: Bench, out: Path) -> None:
+    parts = ["# Evaluation\n"]
+    for name in PAGE:  # also tables that an earlier call left in the folder
+        if (out / "tables" / f"{name}.md").is_file():
+            parts.append((out / "tables" / f"{name}.md").read_text(encoding="utf-8"))
+        figure = "curves" if name == "agreement" else name
+        if (out / "figures" / f"{figure}.png").is_file():
+            parts.append(f"![{figure}](figures/{figure}.png)\n")
+    parts.append(times_table(bench).markdown())
+    write_text_atomic(out / "EVALUATION.md", "\n".join(parts))
+    record: dict[str, Any] = {
+        **bench.settings(sizes=asdict(bench.sizes), methods=dict(bench.methods)),
+        "recipe": bench.retrainer.recipe,
+        "versions": versions(),
+        "seconds": bench.times,
+    }
+    write_text_atomic(out / "evaluation.json", json.dumps(record, indent=1, default=str) + "\n")
+
+
+def times_table(bench: Bench) -> Table:
+    """How long the cached stages took when they were computed."""
+    rows: list[dict[str, Any]] = [
+        {"stage": name, "seconds": value} for name, value in bench.times.items()
+    ]
+    return Table("times", "Time taken", rows)
+
+
+def evaluate_run(
+    run: str | Path,
+    tests: Path,
+    out: Path,
+    *,
+    stages: Sequence[str] | None = None,
+    train: Path | None = None,
+    methods: Sequence[str] | None = None,
+    explained: int = 200,
+    quick: bool = False,
+    changes: Sequence[str] | None = None,
+    memory_bytes: int = MEMORY,
+    seed: int = 0,
+    show: bool = False,
+) -> list[Table]:
+    """The command: read the files, run the stages."""
+    chosen_stages(stages)  # a wrong name is told before anything is loaded
+    sizes = changed_sizes(Sizes.quick() if quick else Sizes(), changes or ())
+    bench = open_bench(
+        run,
+        load_examples(tests),
+        out,
+        train=None if train is None else load_examples(train),
+        explained=min(explained, 20) if quick else explained,
+        sizes=sizes,
+        methods=chosen_methods(methods),
+        seed=seed,
+        show=show,
+    )
+    return evaluate(replace(bench, memory_bytes=memory_bytes), out, stages)

@@ -1,0 +1,255 @@
+"""Metrics: pure functions of (scores, truth). Nothing here trains, loads or draws.
+
+Scores are matrices (tests, units): higher supports the test more. Every metric that is a mean over tests
+returns the values of the single tests, so that `bootstrap` can say how sure the mean is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from spanfluence.errors import InputError
+from spanfluence.rng import numpy_generator
+
+Matrix = Float[np.ndarray, "tests units"]
+Order = Int[np.ndarray, "tests units"]
+
+
+class Interval(NamedTuple):
+    """A mean and the ends of its bootstrap interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class Faithfulness(NamedTuple):
+    """Spearman correlation with a truth: mean and variance over tests, and the value of each test."""
+
+    mean: float
+    variance: float
+    each: Float[np.ndarray, " tests"]
+
+
+# Ranking ------------------------------------------------------------------------------------------
+
+
+def ranking(scores: Matrix, *, seed: int = 0) -> Order:
+    """Units of each test from the highest score to the lowest.
+
+    Ties stand in an order drawn from the seed, anew for each test: a baseline with many equal scores
+    must not profit from the order of the file.
+    """
+    scores = np.asarray(scores)
+    if np.isnan(scores).any():
+        raise InputError("the scores hold NaN: a list cannot be ranked by them")
+    rng = numpy_generator(seed, "ties")
+    order = np.empty(scores.shape, dtype=np.int64)
+    for row, values in enumerate(scores):
+        shuffled = rng.permutation(len(values))
+        order[row] = shuffled[np.argsort(-values[shuffled], kind="stable")]
+    return order
+
+
+def check_k(k: int, units: int) -> None:
+    """Raise unless a list of `units` has a top `k`."""
+    if not 1 <= k <= units:
+        raise InputError(f"K={k} does not fit a list of {units} training units: use 1 to {units}")
+
+
+def top_means(order: Order, values: Matrix, ks: Sequence[int]) -> Float[np.ndarray, "tests ks"]:
+    """Mean of `values` over the first K units of each test's list, for every K."""
+    for k in ks:
+        check_k(k, order.shape[1])
+    sorted_values = np.take_along_axis(np.asarray(values, dtype=np.float64), order, axis=1)
+    sums = np.cumsum(sorted_values[:, : max(ks)], axis=1)
+    return np.stack([sums[:, k - 1] / k for k in ks], axis=1)
+
+
+# Agreement ----------------------------------------------------------------------------------------
+
+
+def cosines(
+    tests: Float[np.ndarray, "tests hidden"], units: Float[np.ndarray, "units hidden"]
+) -> Matrix:
+    """Cosine of every test embedding with every unit embedding; 0 where one of them is zero."""
+    return np.asarray(_unit_rows(tests) @ _unit_rows(units).T)
+
+
+def _unit_rows(rows: Float[np.ndarray, "rows hidden"]) -> Float[np.ndarray, "rows hidden"]:
+    rows = np.asarray(rows, dtype=np.float64)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(norms > 0, norms, 1.0)
+
+
+def agreement(test_labels: Sequence[object], unit_labels: Sequence[object]) -> Matrix:
+    """1 where test and unit have the same label, else 0."""
+    if len(set(map(str, unit_labels))) < 2:
+        raise InputError(
+            "all training units have one label: label agreement says nothing with a single class"
+        )
+    tests, units = np.array(list(map(str, test_labels))), np.array(list(map(str, unit_labels)))
+    same: Matrix = (tests[:, None] == units[None, :]).astype(np.float64)
+    return same
+
+
+def sag(order: Order, cosine: Matrix, k: int) -> Float[np.ndarray, " tests"]:
+    """Semantic agreement: mean cosine of the top K units' embeddings with the test's (`cosines`)."""
+    return top_means(order, cosine, [k])[:, 0]
+
+
+def lag(order: Order, agrees: Matrix, k: int) -> Float[np.ndarray, " tests"]:
+    """Label agreement: share of the top K units that have the test's label (`agreement`)."""
+    return top_means(order, agrees, [k])[:, 0]
+
+
+def curves(
+    order: Order, values: Matrix, ks: Sequence[int]
+) -> list[tuple[int, Float[np.ndarray, " tests"]]]:
+    """(K, value per test) for every K: Sag from cosines, Lag from agreement."""
+    means = top_means(order, values, ks)
+    return [(k, means[:, column]) for column, k in enumerate(ks)]
+
+
+def precision_at_k(
+    order: Order, relevant: Bool[np.ndarray, " units"], k: int
+) -> Float[np.ndarray, " tests"]:
+    """Share of the top K units that are among the relevant ones."""
+    relevance = np.broadcast_to(np.asarray(relevant, dtype=np.float64), order.shape)
+    return top_means(order, relevance, [k])[:, 0]
+
+
+# Removal ------------------------------------------------------------------------------------------
+
+
+def combined(
+    scores: Matrix, owners: Int[np.ndarray, " units"], instances: int
+) -> Float[np.ndarray, " instances"]:
+    """One score per training instance: the lists of all tests, and its spans, combined by addition."""
+    totals = np.zeros(instances)
+    np.add.at(totals, np.asarray(owners), np.asarray(scores, dtype=np.float64).sum(axis=0))
+    return totals
+
+
+def top_share(
+    values: Float[np.ndarray, " items"], share: float, *, seed: int = 0
+) -> Int[np.ndarray, " chosen"]:
+    """Indices of the highest `share` of the values, highest first; ties as in `ranking`."""
+    if not 0 < share < 1:
+        raise InputError(f"share={share!r} must lie between 0 and 1")
+    count = max(1, round(share * len(values)))
+    return ranking(np.asarray(values)[None, :], seed=seed)[0, :count]
+
+
+def ral(before: Sequence[float], after: Sequence[float]) -> Float[np.ndarray, " seeds"]:
+    """Accuracy before minus accuracy after retraining without the top, one value per seed."""
+    if len(before) != len(after) or not len(before):
+        raise InputError(f"{len(before)} accuracies before and {len(after)} after: give pairs")
+    return np.asarray(before, dtype=np.float64) - np.asarray(after, dtype=np.float64)
+
+
+# Correlation --------------------------------------------------------------------------------------
+
+
+def average_ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Ranks from 1; equal values share the mean of their ranks."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2)[inverse]
+
+
+def spearman(a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"]) -> float:
+    """Rank correlation; 0 where one side is constant, since it then orders nothing."""
+    if len(a) != len(b) or len(a) < 2:
+        raise InputError(
+            f"cannot correlate lists of {len(a)} and {len(b)} values: give two or more"
+        )
+    x, y = (average_ranks(np.asarray(side, dtype=np.float64)) for side in (a, b))
+    x, y = x - x.mean(), y - y.mean()
+    length = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / length if length > 0 else 0.0
+
+
+def faithfulness(scores: Matrix, truth: Matrix) -> Faithfulness:
+    """Spearman of each test's list with the list of the truth; mean and variance over the tests."""
+    if scores.shape != truth.shape or not len(scores):
+        raise InputError(
+            f"scores {scores.shape} and truth {truth.shape} must be equal and not empty"
+        )
+    each = np.array([spearman(a, b) for a, b in zip(scores, truth, strict=True)])
+    return Faithfulness(float(each.mean()), float(each.var()), each)
+
+
+def lds(
+    predicted: Float[np.ndarray, "tests subsets"], actual: Float[np.ndarray, "tests subsets"]
+) -> Float[np.ndarray, " tests"]:
+    """Linear datamodelling score: Spearman, over subsets, of predicted and true output of each test."""
+    return faithfulness(np.asarray(predicted), np.asarray(actual)).each
+
+
+def auc(scores: Float[np.ndarray, " n"], positive: Bool[np.ndarray, " n"]) -> float:
+    """Chance that a positive scores above a negative; a tie counts half."""
+    positive = np.asarray(positive, dtype=bool)
+    hits = int(positive.sum())
+    if hits in (0, len(positive)):
+        raise InputError("AUC needs both kinds: all items are " + ("hits" if hits else "misses"))
+    ranks = average_ranks(np.asarray(scores, dtype=np.float64))
+    return float(ranks[positive].sum() - hits * (hits + 1) / 2) / (hits * (len(positive) - hits))
+
+
+# Uncertainty --------------------------------------------------------------------------------------
+
+
+def bootstrap(
+    values: Sequence[float] | Float[np.ndarray, " n"],
+    *,
+    groups: Sequence[object] | None = None,
+    seed: int = 0,
+    draws: int = 2000,
+    level: float = 0.95,
+) -> Interval:
+    """Mean with its percentile bootstrap interval, from the seed.
+
+    With `groups` (one name per value, e.g. the trigger a test belongs to) whole groups are resampled,
+    since values within one are not independent; each group then weighs the same.
+    """
+    sample = np.asarray(values, dtype=np.float64)
+    if not len(sample):
+        raise InputError("no values to average: give at least one")
+    if groups is not None:
+        names = np.array(list(map(str, groups)))
+        sample = np.array([sample[names == name].mean() for name in sorted(set(names.tolist()))])
+    rows = numpy_generator(seed, "bootstrap").integers(len(sample), size=(draws, len(sample)))
+    return _interval(float(sample.mean()), sample[rows].mean(axis=1), level)
+
+
+def bootstrap_auc(
+    scores: Float[np.ndarray, " n"],
+    positive: Bool[np.ndarray, " n"],
+    *,
+    seed: int = 0,
+    draws: int = 500,
+    level: float = 0.95,
+) -> Interval:
+    """AUC with an interval; positives and negatives are resampled each within their own kind."""
+    scores, positive = np.asarray(scores), np.asarray(positive, dtype=bool)
+    rng = numpy_generator(seed, "bootstrap-auc")
+    hits, misses = np.flatnonzero(positive), np.flatnonzero(~positive)
+    value = auc(scores, positive)
+    found = [
+        auc(scores[rows], positive[rows])
+        for rows in (
+            np.concatenate([rng.choice(hits, len(hits)), rng.choice(misses, len(misses))])
+            for _ in range(draws)
+        )
+    ]
+    return _interval(value, np.array(found), level)
+
+
+def _interval(mean: float, found: Float[np.ndarray, " draws"], level: float) -> Interval:
+    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(mean, float(low), float(high))

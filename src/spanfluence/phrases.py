@@ -1,0 +1,97 @@
+"""Phrases that recur among some units more than their frequency in all units would have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from spanfluence.baselines import words
+
+LONGEST = 6
+LEAST = 3
+"""A phrase must occur in so many of the flagged units."""
+LEAST_LIFT = 2.0
+"""...and so many times more often than expected: with many units even "the" is significant."""
+SAME = 0.5
+"""Phrases that contain one another and share this much of their units are one finding."""
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A phrase, how often it occurs, and how surprising that is.
+
+    `p_value` is the chance of so many flagged units (hypergeometric), times the number of phrases tried.
+    """
+
+    phrase: str
+    flagged: int
+    everywhere: int
+    expected: float
+    p_value: float
+    units: tuple[int, ...]
+    variants: tuple[str, ...] = ()
+
+    @property
+    def lift(self) -> float:
+        """How many times more often than expected."""
+        return self.flagged / self.expected if self.expected else float("inf")
+
+
+def over_represented(
+    texts: Sequence[str], flagged: Iterable[int], *, most: int = 20, level: float = 0.001
+) -> list[Phrase]:
+    """Phrases of the flagged texts that are too frequent there, the least likely first, grouped.
+
+    The supporters of one error resemble each other, so hits are not independent: hence a strict level.
+    """
+    from scipy.stats import hypergeom
+
+    chosen = sorted(set(flagged))
+    places = word_runs(texts)
+    marked = set(chosen)
+    found = {gram: own for gram, own in places.items() if len(own & marked) >= LEAST}
+    tested: list[tuple[float, int, Phrase]] = []
+    for gram, own in found.items():
+        hits = own & marked
+        log_p = float(hypergeom.logsf(len(hits) - 1, len(texts), len(own), len(chosen)))
+        adjusted = min(1.0, float(np.exp(log_p)) * len(found))
+        expected = len(own) * len(chosen) / len(texts)
+        phrase = Phrase(
+            " ".join(gram), len(hits), len(own), expected, adjusted, tuple(sorted(hits))
+        )
+        tested.append((log_p, -len(gram), phrase))
+    tested.sort(key=lambda item: (item[0], item[1], item[2].phrase))
+    kept = [p for _, _, p in tested if p.p_value <= level and p.lift >= LEAST_LIFT]
+    return _grouped(kept)[:most]
+
+
+def word_runs(texts: Sequence[str]) -> dict[tuple[str, ...], set[int]]:
+    """Every run of one to six words, and the texts it occurs in."""
+    places: dict[tuple[str, ...], set[int]] = {}
+    for number, text in enumerate(texts):
+        own = words(text)
+        for size in range(1, min(LONGEST, len(own)) + 1):
+            for start in range(len(own) - size + 1):
+                places.setdefault(tuple(own[start : start + size]), set()).add(number)
+    return places
+
+
+def _grouped(phrases: Sequence[Phrase]) -> list[Phrase]:
+    """Parts and extensions of a better phrase become its variants."""
+    groups: list[Phrase] = []
+    for phrase in phrases:
+        for number, leader in enumerate(groups):
+            if _akin(leader, phrase):
+                groups[number] = replace(leader, variants=(*leader.variants, phrase.phrase))
+                break
+        else:
+            groups.append(phrase)
+    return groups
+
+
+def _akin(a: Phrase, b: Phrase) -> bool:
+    inside = f" {b.phrase} " in f" {a.phrase} " or f" {a.phrase} " in f" {b.phrase} "
+    first, second = set(a.units), set(b.units)
+    return inside and len(first & second) >= SAME * min(len(first), len(second))

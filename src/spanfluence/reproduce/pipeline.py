@@ -1,0 +1,238 @@
+"""`spanfluence reproduce`: from the data to REPORT.md, stage by stage; a finished stage is not repeated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from spanfluence.baselines import Embedder
+from spanfluence.curvature.lissa import Lissa
+from spanfluence.errors import InputError
+from spanfluence.evaluation.agreement import Judge, agreement_table, curve_table
+from spanfluence.evaluation.bench import Bench, Sizes, draw
+from spanfluence.evaluation.faithful import faithfulness_table
+from spanfluence.evaluation.figures import bar_figure, curve_figure
+from spanfluence.evaluation.removal import removal_table
+from spanfluence.evaluation.runner import check_same_data, content_fingerprint, load_run
+from spanfluence.evaluation.tables import Table
+from spanfluence.files import write_text_atomic
+from spanfluence.reproduce import paper
+from spanfluence.reproduce.cases import case_table, is_paper_case
+from spanfluence.reproduce.inputs import annotate, load_splits, right_spans
+from spanfluence.reproduce.report import Reproduction, render
+from spanfluence.retrain import Retrainer
+from spanfluence.runs import RunFolder, versions
+from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests
+from spanfluence.stages import Say, Stages
+from spanfluence.train import train_classifier
+from spanfluence.units import Example
+
+STAGES = ("agreement", "case", "faithfulness", "ral")
+TESTS = 200
+QUICK_TRAIN, QUICK_TESTS, QUICK_STEPS = 500, 20, 60
+RECIPES: dict[str, dict[str, Any]] = {
+    "mams": {"learning_rate": 3e-4, "batch_size": 64, "epochs": 6, "patience": 2},
+    "sentihood": {"learning_rate": 3e-4, "batch_size": 32, "epochs": 10, "patience": 3},
+}
+CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 500)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is reproduced, from what, and where it goes."""
+
+    dataset: str
+    data: Path
+    out: Path
+    run: Path | None = None
+    spans: Path | None = None
+    reader: Path | None = None
+    released: Path | None = None
+    base: str = "minilm"
+    stages: tuple[str, ...] = ()
+    quick: bool = False
+    curvature: str = "lissa"
+    seeds: int = 3
+    removal_train: int | None = None
+    faithful_tests: int = 50
+    memory_bytes: int = MEMORY
+    seed: int = 0
+    show: bool = False
+    say: Say = print
+    embed: Embedder | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.stages:
+            if name not in STAGES:
+                raise InputError(f"no stage {name!r}: use {', '.join(STAGES)}")
+
+    @property
+    def sizes(self) -> Sizes:
+        """The paper's sizes, or small ones."""
+        ks = paper.KS[self.dataset]
+        if self.quick:
+            return Sizes.quick(ks=ks, curve=CURVE[:7], removal_train=None)
+        return Sizes(
+            ks=ks,
+            curve=CURVE,
+            seeds=self.seeds,
+            removal_train=self.removal_train,
+            faithful_tests=self.faithful_tests,
+        )
+
+    @property
+    def methods(self) -> dict[str, Asked]:
+        """All methods; those with curvature take the chosen one."""
+        curvature: Any = self.curvature
+        if self.quick and curvature == "lissa":
+            curvature = Lissa(max_steps=QUICK_STEPS, seed=self.seed)
+        return {
+            name: {**asked, "curvature": curvature} if name.startswith("if") else asked
+            for name, asked in DEFAULT_METHODS.items()
+        }
+
+
+def reproduce_paper(plan: Plan) -> Path:
+    """Run the plan; returns the path of REPORT.md."""
+    splits = load_splits(plan.dataset, plan.data)
+    if plan.quick:
+        splits["train"] = draw(splits["train"], QUICK_TRAIN, plan.seed, "quick train")
+    plan.out.mkdir(parents=True, exist_ok=True)
+    spanned = {
+        name: annotate(splits[name], name, folder=plan.spans, reader=plan.reader, out=plan.out)
+        for name in ("train", "test")
+    }
+    kept, counts = right_spans(spanned["test"], plan.released)
+    check_tests(kept)
+    run = _run(plan, splits)
+    bench = _bench(plan, run, spanned["train"], splits["test"], kept)
+    found: dict[str, Table] = {}
+    for name in plan.stages or STAGES:
+        new = {table.name: table for table in _tables(name, bench)}
+        for table in new.values():
+            table.write(plan.out / "tables")
+        _figures(plan, bench, new)
+        found |= new
+        _write(plan, bench, run, found, counts)
+    return plan.out / "REPORT.md"
+
+
+def _run(plan: Plan, splits: dict[str, list[Example]]) -> RunFolder:
+    """The given run, checked against the data; or one trained here, once."""
+    if plan.run is not None:
+        run = RunFolder.open(plan.run)
+        if not plan.quick:  # a quick look takes a part of the data the run was trained on
+            check_same_data(run, splits["train"], str(plan.data))
+        return run
+    run = RunFolder(plan.out / "run")
+    if run.model.is_dir():
+        check_same_data(run, splits["train"], str(plan.data))
+        return run
+    settings = {**RECIPES[plan.dataset], "seed": plan.seed}
+    if plan.quick:
+        settings |= {"epochs": 3}
+    plan.say(f"training {plan.base} on {len(splits['train'])} examples ...")
+    train_classifier(
+        splits["train"],
+        splits["dev"],
+        base=plan.base,
+        out=run.path,
+        resume=(run.path / "run.json").exists(),
+        show_progress=plan.show,
+        **settings,
+    )
+    return run
+
+
+def _bench(
+    plan: Plan,
+    run: RunFolder,
+    train: Sequence[Example],
+    held_out: Sequence[Example],
+    kept: Sequence[Example],
+) -> Bench:
+    embed = plan.embed
+    if embed is None:
+        from spanfluence.spans.embedding import SentenceEncoder
+
+        embed = SentenceEncoder.load().embed
+    return Bench(
+        classifier=load_run(run),
+        train=train,
+        tests=_explained(kept, QUICK_TESTS if plan.quick else TESTS, plan.seed),
+        held_out=held_out,
+        retrainer=Retrainer.of_run(run, cache=plan.out / "retrained", show=plan.show),
+        stages=Stages(plan.out, say=plan.say),
+        embed=embed,
+        sizes=plan.sizes,
+        methods=plan.methods,
+        seed=plan.seed,
+        show=plan.show,
+        memory_bytes=plan.memory_bytes,
+    )
+
+
+def _explained(kept: Sequence[Example], count: int, seed: int) -> list[Example]:
+    """Drawn tests; the paper's case study is among them where the data has it."""
+    chosen = draw(kept, count, seed, "explained tests")
+    case = [test for test in kept if is_paper_case(test)]
+    if case and case[0] not in chosen:
+        chosen[-1] = case[0]
+    return chosen
+
+
+def _tables(stage: str, bench: Bench) -> list[Table]:
+    if stage == "agreement":
+        judge = Judge(bench)
+        return [agreement_table(bench, judge), curve_table(bench, judge)]
+    if stage == "case":
+        return [case_table(bench)]
+    if stage == "faithfulness":
+        return [faithfulness_table(bench)]
+    return [removal_table(bench)]
+
+
+def _figures(plan: Plan, bench: Bench, found: dict[str, Table]) -> None:
+    folder = plan.out / "figures"
+    if "curves" in found:
+        names = [*bench.methods, "random", "bm25", "embedding"]
+        curve_figure(found["curves"], ("Sag", "Lag"), names, folder / "curves.png")
+    if "agreement" in found:
+        k = bench.sizes.ks[0]
+        for measure in ("Sag", "Lag"):
+            table = replace(found["agreement"], title=f"{measure}({k}), percent")
+            bar_figure(table, (f"{measure}({k})",), folder / f"{measure.lower()}.png")
+
+
+def _write(
+    plan: Plan, bench: Bench, run: RunFolder, found: dict[str, Table], counts: dict[str, int]
+) -> None:
+    record = run.record()
+    result = Reproduction(
+        dataset=plan.dataset,
+        quick=plan.quick,
+        tables=found,
+        counts={"training rows": len(bench.train), **counts, "explained": len(bench.tests)},
+        filtered=plan.released is not None,
+        model={
+            "base": Path(record["base"]).name,
+            "epochs": record["selected_epoch"],
+            "dev accuracy": _dev_accuracy(record),
+            "recipe": bench.retrainer.recipe["settings"],
+        },
+        curvature=plan.curvature,
+        seconds=bench.times,
+        versions=versions(),
+    )
+    write_text_atomic(plan.out / "REPORT.md", render(result))
+    data = {**asdict(result), "tables": sorted(found), "data": content_fingerprint(bench.train)}
+    write_text_atomic(plan.out / "reproduce.json", json.dumps(data, indent=1, default=str) + "\n")
+
+
+def _dev_accuracy(record: dict[str, Any]) -> float | None:
+    best = [row for row in record["history"] if row["epoch"] == record["selected_epoch"]]
+    accuracy: float | None = best[0]["dev_accuracy"]
+    return accuracy

@@ -1,0 +1,184 @@
+"""The only code that retrains: many fits of one tail, in memory, over one store of trunk states.
+
+A text is run through the frozen trunk once, whatever number of subsets, masks or changed labels it takes
+part in afterwards. A retraining starts from the base model and a seed, as `train_classifier` does, runs
+a fixed number of epochs, and selects nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+
+from spanfluence.data import fingerprint
+from spanfluence.errors import InputError
+from spanfluence.files import write_text_atomic
+from spanfluence.loading import load_parts
+from spanfluence.model import TextClassifier
+from spanfluence.points import ModelPoint
+from spanfluence.rng import derive_seed
+from spanfluence.runs import RunFolder
+from spanfluence.stages import settings_fingerprint
+from spanfluence.states import StateStore
+from spanfluence.tail import TailFit, TrainSettings
+from spanfluence.units import Example, Unit
+
+STORE_BYTES = 3 << 30
+LAST = 3  # epochs whose parameters are kept as checkpoints
+
+
+@dataclass(frozen=True)
+class Retrained:
+    """A classifier fitted in memory, and the points of its last epochs (for TracIn and control)."""
+
+    classifier: TextClassifier
+    checkpoints: tuple[ModelPoint, ...]
+
+
+class Retrainer:
+    """Fits the tail of `base` again and again; trunk states are shared by all fits.
+
+    What is trained on is given as units: an example with its label, and the spans of it that are
+    *masked* during training (none: the whole text is seen). `cache` is a folder for results; equal
+    trainings are never repeated.
+    """
+
+    def __init__(
+        self,
+        base: str | Path,
+        labels: Sequence[str],
+        settings: TrainSettings,
+        *,
+        epochs: int | None = None,
+        device: str = "cpu",
+        cache: Path | None = None,
+        show: bool = False,
+    ) -> None:
+        self.base, self.labels, self.settings = base, tuple(labels), settings
+        self.epochs = epochs or settings.epochs
+        if len(self.labels) < 2:
+            raise InputError(f"labels {list(labels)} are a single class: retraining needs two")
+        if not 1 <= self.epochs <= settings.epochs:
+            raise InputError(f"epochs={self.epochs} must lie between 1 and {settings.epochs}")
+        self.device, self.cache, self.show = device, cache, show
+        self.store = StateStore(STORE_BYTES)
+        self.fits = 0  # trainings really run, not taken from the cache
+        self.seconds: dict[str, float] = {}  # by result, also of those that came from the cache
+        self._fresh: tuple[int, TextClassifier, dict[str, torch.Tensor]] | None = None
+
+    @classmethod
+    def of_run(cls, run: RunFolder, **options: Any) -> Retrainer:
+        """The recipe of a run: its base, labels and settings, for as many epochs as were selected."""
+        record = run.record()
+        attribute = record["settings"]["attribute"]
+        if isinstance(attribute, list):
+            attribute = tuple(attribute)
+        settings = TrainSettings(**{**record["settings"], "attribute": attribute})
+        options = {"epochs": record["selected_epoch"], **options}
+        return cls(record["base"], record["labels"], settings, **options)
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """Everything a retraining depends on beside its texts and its seed."""
+        settings = {k: v for k, v in asdict(self.settings).items() if k not in ("seed", "keep")}
+        return {
+            "base": str(self.base),
+            "labels": list(self.labels),
+            "settings": settings,
+            "epochs": self.epochs,
+        }
+
+    def train(self, units: Sequence[Unit], seed: int) -> Retrained:
+        """Fit the tail to the units. The classifier is this retrainer's own until the next `train`."""
+        classifier = self._start(seed)
+        ids = classifier.label_ids([unit.example for unit in units], "given")
+        if len(set(ids.tolist())) < 2:
+            raise InputError("the training set holds a single class: a classifier needs two")
+        settings = replace(self.settings, seed=seed)
+        fit = TailFit(classifier, settings, classifier.encode_units(units), ids)
+        fit.fill_states()
+        points = []
+        for epoch in range(1, self.epochs + 1):
+            fit.run_epoch(epoch)
+            if epoch > self.epochs - LAST:
+                own = {n: p.detach().clone() for n, p in classifier.attributed.items()}
+                points.append(ModelPoint(f"epoch-{epoch:03d}", settings.rate(epoch), own))
+        self.fits += 1
+        return Retrained(classifier, tuple(points))
+
+    def logits(
+        self, units: Sequence[Unit], tests: Sequence[Example], seed: int
+    ) -> Float[np.ndarray, "tests classes"]:
+        """What a model trained on `units` says of `tests`; taken from the cache where it is there."""
+        key = self._key(units, tests, seed)
+        file = None if self.cache is None else self.cache / f"{key}.json"
+        if file is not None and file.is_file():
+            record = json.loads(file.read_text(encoding="utf-8"))
+            self.seconds[key] = record["seconds"]
+            return np.array(record["logits"])
+        start = time.perf_counter()
+        classifier = self.train(units, seed).classifier
+        found = classifier.logits(classifier.encoder.encode(tests), keep=True)
+        self.seconds[key] = round(time.perf_counter() - start, 3)
+        # Rounded alike in memory and on disk, so that a resumed job gives the same figures.
+        rounded = [[round(float(value), 5) for value in row] for row in found]
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            record = {"seed": seed, "seconds": self.seconds[key], "logits": rounded}
+            write_text_atomic(file, json.dumps(record) + "\n")
+        return np.array(rounded)
+
+    def _start(self, seed: int) -> TextClassifier:
+        """The untrained classifier of a seed: new head, first values of the tail, shared states."""
+        if self._fresh is None or self._fresh[0] != seed:
+            with torch.random.fork_rng():
+                torch.manual_seed(derive_seed(seed, "head"))
+                model, tokenizer = load_parts(self.base, labels=self.labels)
+            classifier = TextClassifier(
+                model,
+                tokenizer,
+                attribute=self.settings.attribute,
+                device=self.device,
+                max_length=self.settings.max_length,
+            )
+            classifier.states = self.store
+            first = {n: p.detach().clone() for n, p in classifier.attributed.items()}
+            self._fresh = (seed, classifier, first)
+        _, classifier, first = self._fresh
+        for name, parameter in classifier.attributed.items():
+            parameter.data.copy_(first[name])
+        return classifier
+
+    def _key(self, units: Sequence[Unit], tests: Sequence[Example], seed: int) -> str:
+        digest = hashlib.sha256(settings_fingerprint(self.recipe).encode())
+        digest.update(fingerprint(replace(u.example, spans=u.spans) for u in units).encode())
+        digest.update(fingerprint(tests).encode())
+        return f"{digest.hexdigest()[:32]}-{seed}"
+
+
+def accuracy(
+    logits: Float[np.ndarray, "tests classes"], label_ids: Int[np.ndarray, " tests"]
+) -> float:
+    """Share of the tests whose highest logit is that of their label."""
+    return float((logits.argmax(axis=1) == label_ids).mean())
+
+
+def log_odds(
+    logits: Float[np.ndarray, "tests classes"], label_ids: Int[np.ndarray, " tests"]
+) -> Float[np.ndarray, " tests"]:
+    """log p / (1 - p) of each test's label: what subsets are compared by."""
+    rows = np.arange(len(logits))
+    own = logits[rows, label_ids]
+    others = logits.astype(np.float64).copy()
+    others[rows, label_ids] = -np.inf
+    top = others.max(axis=1)
+    return np.asarray(own - top - np.log(np.exp(others - top[:, None]).sum(axis=1)))

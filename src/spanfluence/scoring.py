@@ -1,0 +1,198 @@
+"""Score matrices of many methods and baselines for the same tests, in one shape.
+
+A method is asked for by a mapping: `{"method": "faithful", "scale": "cosine"}`, a row of the table and any
+keywords of `Explainer`. `all_scores` is the one place where methods are run for evaluations; those that
+share their points run in one pass over the training set.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from spanfluence import baselines
+from spanfluence.baselines import Embedder
+from spanfluence.errors import InputError
+from spanfluence.explain import Explainer, scores_together
+from spanfluence.influence import bytes_per_test
+from spanfluence.methods import method_named
+from spanfluence.metrics import Matrix
+from spanfluence.model import LabelChoice, TextClassifier
+from spanfluence.points import ModelPoint
+from spanfluence.progress import progress_bar
+from spanfluence.units import Example, Unit, units_of
+
+Asked = Mapping[str, Any]
+
+GRADIENT_COSINE: dict[str, Any] = {"method": "faithful", "scale": "cosine"}
+PAPER_METHODS: dict[str, dict[str, Any]] = {
+    name: {"method": name}
+    for name in ("if", "if+", "if++", "tracin", "tracinf", "tracin+", "tracin++", "control")
+}
+DEFAULT_METHODS: dict[str, dict[str, Any]] = {
+    **PAPER_METHODS,
+    "pinpoint": {"method": "pinpoint"},
+    "gradient cosine": GRADIENT_COSINE,
+}
+MEMORY = 4 << 30
+"""Bytes for the gradients of tests; more than fit are taken in several passes over the training set."""
+BASELINES = ("random", "overlap", "bm25", "embedding")
+SAME_LABEL = ", same label"
+"""Suffix of a baseline that lists units of the test's label before all others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The list of one method for every test; positive supports the test."""
+
+    name: str
+    units: Sequence[Unit]
+    scores: Matrix
+    paper_sign: int = 1
+    """-1 where the paper's numbers are those of the opposite end of the list."""
+    seconds: float = 0.0
+    """Its share of the time of its pass."""
+
+    @property
+    def span_units(self) -> bool:
+        """Whether the units are spans, at least where the examples have any."""
+        return any(unit.spans for unit in self.units)
+
+    def owners(self, train: Sequence[Example]) -> Int[np.ndarray, " units"]:
+        """The row of the training set that each unit belongs to."""
+        row_of = {id(example): row for row, example in enumerate(train)}
+        return np.array([row_of[id(unit.example)] for unit in self.units])
+
+
+def check_tests(tests: Sequence[Example]) -> None:
+    """Raise unless every test has a label and a span, which every table here needs."""
+    if not tests:
+        raise InputError("there are no tests: give at least one example with a label and a span")
+    for test in tests:
+        if test.label is None:
+            raise InputError(f"test {test.id!r} has no label: evaluations need the right answer")
+        if not test.spans:
+            raise InputError(
+                f"test {test.id!r} has no spans: annotate the tests first ('spanfluence spans'), "
+                "or leave it out"
+            )
+
+
+def explainer_for(
+    classifier: TextClassifier,
+    train: Sequence[Example],
+    asked: Asked,
+    *,
+    label: LabelChoice = "given",
+    seed: int = 0,
+    checkpoints: Sequence[ModelPoint] | None = None,
+    memory_bytes: int = MEMORY,
+) -> Explainer:
+    """An explainer for what is asked; `checkpoints` stand in for those of a run folder."""
+    options = _options(asked, label=label, seed=seed, checkpoints=checkpoints)
+    budget = memory_bytes // _copies(asked)
+    return Explainer(classifier, train, **{"memory_bytes": budget, **options})
+
+
+def _options(
+    asked: Asked, *, label: LabelChoice, seed: int, checkpoints: Sequence[ModelPoint] | None
+) -> dict[str, Any]:
+    """What is asked as keywords of `Explainer`."""
+    options: dict[str, Any] = {"method": "pinpoint", "seed": seed, "label": label, **asked}
+    row = method_named(options["method"])
+    if checkpoints and options.get("points", row.points) == "checkpoints":
+        options["points"] = list(checkpoints)
+    return options
+
+
+def _copies(asked: Asked) -> int:
+    """A solver keeps the block of tests, its estimate, and copies of both while it steps."""
+    row = method_named(asked.get("method", "pinpoint"))
+    return 1 if asked.get("curvature", row.curvature) == "identity" else 4
+
+
+def all_scores(
+    classifier: TextClassifier,
+    train: Sequence[Example],
+    tests: Sequence[Example],
+    methods: Mapping[str, Asked],
+    *,
+    label: LabelChoice = "given",
+    seed: int = 0,
+    checkpoints: Sequence[ModelPoint] | None = None,
+    memory_bytes: int = MEMORY,
+    show: bool = False,
+) -> Iterator[Scored]:
+    """The lists of all methods, yielded pass by pass over the training set, so that they can be kept."""
+    options: dict[str, Any] = {"label": label, "seed": seed, "checkpoints": checkpoints}
+    for names in passes(classifier, methods, len(tests), memory_bytes):
+        start = time.perf_counter()
+        first = explainer_for(
+            classifier, train, methods[names[0]], memory_bytes=memory_bytes, **options
+        )
+        group = [first]
+        for name in names[1:]:
+            group.append(first.also(**_options(methods[name], **options)))
+        with progress_bar(", ".join(names), len(first.train_units), show=show) as advance:
+            found = scores_together(group, tests, advance=advance)
+        seconds = (time.perf_counter() - start) / len(names)
+        for name, explainer, scores in zip(names, group, found, strict=True):
+            sign = explainer.method.paper_sign
+            yield Scored(name, explainer.train_units, scores, sign, seconds)
+
+
+def passes(
+    classifier: TextClassifier, methods: Mapping[str, Asked], tests: int, memory_bytes: int
+) -> list[list[str]]:
+    """Methods that run together: of the same points and curvature, as many as fit in one block.
+
+    More would cost passes: the tests' gradients of all of them lie in memory at once.
+    """
+    groups: list[list[str]] = []
+    open_groups: dict[tuple[str, str], list[str]] = {}
+    for name, asked in methods.items():
+        row = method_named(asked.get("method", "pinpoint"))
+        points, curvature = asked.get("points", row.points), asked.get("curvature", row.curvature)
+        key = (str(points), str(curvature))
+        count = 1 if points == "final" else 3
+        group = open_groups.get(key)
+        need = tests * bytes_per_test(classifier, count * (len(group or ()) + 1))
+        if group is None or need * _copies(asked) > memory_bytes:
+            group = open_groups[key] = []
+            groups.append(group)
+        group.append(name)
+    return groups
+
+
+def baseline_scores(
+    train: Sequence[Example],
+    tests: Sequence[Example],
+    embed: Embedder,
+    *,
+    names: Sequence[str] = BASELINES,
+    seed: int = 0,
+    same_label: bool = True,
+) -> list[Scored]:
+    """The baselines over training spans, each also restricted to units of the test's label."""
+    units = units_of(train, "span")
+    asked = [Unit(test, test.spans) for test in tests]
+    ways: dict[str, Callable[[], Matrix]] = {
+        "random": lambda: baselines.random_scores(asked, units, seed=seed),
+        "overlap": lambda: baselines.overlap_scores(asked, units),
+        "bm25": lambda: baselines.bm25_scores(asked, units),
+        "embedding": lambda: baselines.embedding_scores(asked, units, embed),
+    }
+    found: list[Scored] = []
+    for name in names:
+        scores = ways[name]()
+        found.append(Scored(name, units, scores))
+        if same_label:
+            own = [unit.example.label for unit in units]
+            limited = baselines.restricted(scores, [test.label for test in tests], own)
+            found.append(Scored(name + SAME_LABEL, units, limited))
+    return found

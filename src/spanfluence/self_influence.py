@@ -1,0 +1,46 @@
+"""Self-influence: how much each training unit supports itself, without the full score matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from spanfluence.batches import Side, UnitBatches
+from spanfluence.capture import Capture
+from spanfluence.errors import InputError
+from spanfluence.explain import Explainer
+from spanfluence.progress import progress_bar
+
+
+def self_influence(explainer: Explainer, *, show: bool = False) -> Float[np.ndarray, " units"]:
+    """score(u, u) of every training unit: sum_i w_i |s(u; theta_i)|^2, one pass over the units.
+
+    High values are examples that only their own gradient explains: rare ones, and wrong labels. A cosine
+    of a unit with itself is 1 and tells nothing, and an inverse curvature would need one solve for each
+    training unit, so only plain inner products are offered.
+    """
+    method = explainer.method
+    if method.scale != "none" or method.curvature != "identity":
+        raise InputError(
+            f"self-influence of {explainer.name!r} is not available: use a method without scale and "
+            "curvature, e.g. 'tracin' or 'tracinf'"
+        )
+    if method.units[0] != method.units[1]:
+        raise InputError(
+            f"self-influence of {explainer.name!r} compares a unit with another kind of unit: "
+            "use a method with equal units on both sides"
+        )
+    kind = method.units[1]
+    labels = explainer.classifier.label_ids([u.example for u in explainer.train_units], "given")
+    side = Side(explainer.train_units, labels, method, kind)
+    capture = Capture(explainer.classifier)
+    result = np.zeros(len(explainer.train_units))
+    with progress_bar("self-influence", len(result), show=show) as advance:
+        for batch in UnitBatches(explainer.classifier, [side], explainer.batch_tokens):
+            rows = batch.rows(0)
+            for point in explainer.points:
+                with explainer.classifier.at(point.parameters):
+                    norms = batch.gradients(capture, [0])[0].square_norms().double().sum(0)
+                result[rows] += point.weight * norms.cpu().numpy()
+            advance(len(rows))
+    return result

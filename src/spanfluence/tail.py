@@ -1,0 +1,151 @@
+"""Training the attributed tail over trunk states: the steps, without files or selection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Int
+
+from spanfluence.encoding import Encoded, length_batches
+from spanfluence.errors import InputError, NumericsError
+from spanfluence.model import MAX_TOKENS, TextClassifier, text_losses
+from spanfluence.progress import progress_bar
+from spanfluence.rng import derive_seed, numpy_generator
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings:
+    """The paper's recipe; every value can be changed.
+
+    `patience`: stop after so many epochs without a better dev accuracy (0: never). `keep`: how many of
+    the newest checkpoints stay on disk (the selected epoch always does).
+    """
+
+    learning_rate: float = 1e-4
+    weight_decay: float = 0.01
+    batch_size: int = 100
+    epochs: int = 100
+    patience: int = 5
+    schedule: Literal["constant", "linear"] = "constant"
+    attribute: str | tuple[str, ...] = "last-2"
+    max_length: int | None = None
+    keep: int = 3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "batch_size", "epochs", "keep"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise InputError(f"{name}={getattr(self, name)!r} must be positive")
+        for name in ("weight_decay", "patience"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise InputError(f"{name}={getattr(self, name)!r} must not be negative")
+        if self.schedule not in ("constant", "linear"):
+            raise InputError(f"schedule={self.schedule!r} is not known: use 'constant' or 'linear'")
+
+    def rate(self, epoch: int) -> float:
+        """Learning rate of an epoch (counted from 1)."""
+        if self.schedule == "linear":
+            return self.learning_rate * (1 - (epoch - 1) / self.epochs)
+        return self.learning_rate
+
+
+class TailFit:
+    """The tail of one classifier, fitted to encoded texts and their labels, epoch by epoch."""
+
+    def __init__(
+        self,
+        classifier: TextClassifier,
+        settings: TrainSettings,
+        encoded: Sequence[Encoded],
+        label_ids: Int[np.ndarray, " texts"],
+        *,
+        show: bool = False,
+    ) -> None:
+        self.classifier, self.settings, self.show = classifier, settings, show
+        self.encoded, self.label_ids = encoded, label_ids
+        self.optimizer = torch.optim.AdamW(
+            classifier.attributed.values(),
+            lr=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            fused=True,  # one pass over memory a step: on a CPU several times faster
+        )
+
+    def fill_states(self, others: Sequence[Encoded] = ()) -> None:
+        """Run the frozen trunk once over every text, and over others that will be read again."""
+        if self.classifier.trunk is None:
+            return
+        texts = [text for text in (*self.encoded, *others) if text not in self.classifier.states]
+        with progress_bar("frozen layers", len(texts), show=self.show) as advance:
+            for rows in length_batches([len(text) for text in texts], MAX_TOKENS):
+                batch = [texts[row] for row in rows]
+                inputs = self.classifier.encoder.collate(batch, self.classifier.device)
+                self.classifier.trunk_states(batch, inputs, keep=True)
+                advance(len(rows))
+
+    def run_epoch(self, epoch: int) -> float:
+        """One pass over the texts; the mean training loss."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.settings.rate(epoch)
+        total = 0.0
+        batches = epoch_batches(
+            [len(text) for text in self.encoded],
+            self.settings.batch_size,
+            self.settings.seed,
+            epoch,
+        )
+        with progress_bar(f"epoch {epoch}", len(self.encoded), show=self.show) as advance:
+            for step, rows in enumerate(batches):
+                torch.manual_seed(derive_seed(self.settings.seed, f"dropout-{epoch}", step))
+                total += self._step(rows) * len(rows)
+                advance(len(rows))
+        return total / len(self.encoded)
+
+    def _step(self, rows: list[int]) -> float:
+        batch = [self.encoded[row] for row in rows]
+        inputs = self.classifier.encoder.collate(batch, self.classifier.device)
+        states = self.classifier.trunk_states(batch, inputs, keep=True)
+        labels = torch.from_numpy(self.label_ids[np.array(rows)]).to(self.classifier.device)
+        with _training(self.classifier):
+            loss = text_losses(self.classifier.tail_logits(inputs, states), labels, "loss").mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+        value = loss.item()
+        if not np.isfinite(value):
+            raise NumericsError(
+                f"the training loss became {value}: lower the learning rate ({self.settings.learning_rate:g})"
+            )
+        return value
+
+
+@contextmanager
+def _training(classifier: TextClassifier) -> Iterator[None]:
+    """Dropout on and attributed parameters open, for one step; the trunk's states are already there."""
+    classifier.model.train()
+    for parameter in classifier.attributed.values():
+        parameter.requires_grad_(True)
+    try:
+        yield
+    finally:
+        classifier.model.eval()
+        for parameter in classifier.attributed.values():
+            parameter.requires_grad_(False)
+
+
+def epoch_batches(
+    lengths: Sequence[int], batch_size: int, seed: int, epoch: int
+) -> list[list[int]]:
+    """Random batches of texts of similar length: shuffled, sorted within wide pools, shuffled again."""
+    rng = numpy_generator(seed, "shuffle", epoch)
+    order = rng.permutation(len(lengths))
+    pool = 20 * batch_size
+    batches: list[list[int]] = []
+    for start in range(0, len(order), pool):
+        rows = sorted(order[start : start + pool].tolist(), key=lambda row: lengths[row])
+        batches.extend(rows[at : at + batch_size] for at in range(0, len(rows), batch_size))
+    return [batches[index] for index in rng.permutation(len(batches))]

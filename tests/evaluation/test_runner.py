@@ -1,0 +1,150 @@
+"""`evaluate`: stages, files, resuming, and bad input in one line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import benches
+import pytest
+
+from spanfluence.data import save_examples
+from spanfluence.errors import InputError
+from spanfluence.evaluation.bench import Sizes
+from spanfluence.evaluation.figures import bar_figure, curve_figure
+from spanfluence.evaluation.runner import (
+    changed_sizes,
+    chosen_methods,
+    chosen_stages,
+    evaluate,
+    evaluate_run,
+    open_bench,
+)
+from spanfluence.evaluation.tables import Table
+from spanfluence.metrics import Interval
+from spanfluence.spans.embedding import SentenceEncoder
+
+
+def png_size(path) -> tuple[int, int]:
+    head = path.read_bytes()[:24]
+    assert head.startswith(b"\x89PNG")
+    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+
+
+def test_tables_figures_page_and_record(bench, tmp_path):
+    out = tmp_path / "out"
+    tables = evaluate(bench, out, ["agreement", "faithfulness"])
+    assert [table.name for table in tables] == ["agreement", "curves", "faithfulness"]
+    page = (out / "EVALUATION.md").read_text()
+    assert "### Spearman correlation" in page
+    assert "![curves](figures/curves.png)" in page
+    assert png_size(out / "figures" / "curves.png")[0] > 1000
+    record = json.loads((out / "evaluation.json").read_text())
+    assert record["seconds"]
+    assert "torch" in record["versions"]
+    with (out / "tables" / "agreement.csv").open() as stream:
+        row = next(csv.DictReader(stream))
+    assert float(row["Lag(2) low"]) <= float(row["Lag(2)"]) <= float(row["Lag(2) high"])
+
+
+def test_what_is_done_is_not_done_again(evaluated_run, tmp_path, monkeypatch):
+    first = benches.make_bench(evaluated_run, tmp_path / "out")
+    before = [scored.scores for scored in first.scored]
+    again = benches.make_bench(evaluated_run, tmp_path / "out")
+    monkeypatch.setattr("spanfluence.evaluation.bench.all_scores", None)
+    for old, new in zip(before, again.scored, strict=True):
+        assert (old == new.scores).all()
+
+
+def test_the_command(evaluated_run, tmp_path, monkeypatch):
+    save_examples(benches.TESTS, tmp_path / "tests.jsonl")
+    monkeypatch.setattr(SentenceEncoder, "load", lambda: SimpleNamespace(embed=benches.embed))
+    tables = evaluate_run(
+        evaluated_run,
+        tmp_path / "tests.jsonl",
+        tmp_path / "out",
+        stages=["sanity"],
+        methods=["pinpoint"],
+        quick=True,
+    )
+    assert [table.name for table in tables] == ["sanity"]
+    # A second call with another stage adds to the page.
+    evaluate_run(
+        evaluated_run,
+        tmp_path / "tests.jsonl",
+        tmp_path / "out",
+        stages=["faithfulness"],
+        methods=["control"],
+        quick=True,
+    )
+    page = (tmp_path / "out" / "EVALUATION.md").read_text()
+    assert "### Sanity checks" in page
+    assert "### Spearman" in page
+
+
+def test_tests_without_spans(evaluated_run, tmp_path):
+    with pytest.raises(InputError, match="has no spans"):
+        open_bench(evaluated_run, benches.whole(benches.TESTS), tmp_path, embed=benches.embed)
+
+
+def test_other_training_data_than_the_runs(evaluated_run, tmp_path):
+    other = [replace(benches.TRAIN[0], label="neutral"), *benches.TRAIN[1:]]
+    other[0] = replace(other[0], text="Another text.", spans=())
+    with pytest.raises(InputError, match="was trained on other data"):
+        open_bench(evaluated_run, benches.TESTS, tmp_path, train=other, embed=benches.embed)
+
+
+def test_the_same_texts_with_other_spans_are_the_same_data(evaluated_run, tmp_path):
+    bare = benches.whole(benches.TRAIN)
+    bench = open_bench(evaluated_run, benches.TESTS, tmp_path, train=bare, embed=benches.embed)
+    assert list(bench.train) == bare
+
+
+def test_names_that_are_none():
+    with pytest.raises(InputError, match="no stage 'agrement': use agreement"):
+        chosen_stages(["agrement"])
+    with pytest.raises(InputError, match="no method 'tracin3' to evaluate"):
+        chosen_methods(["tracin3"])
+    assert chosen_stages(["lds", "agreement"]) == ["agreement", "lds"]
+    assert list(chosen_methods(["pinpoint"])) == ["pinpoint"]
+
+
+def test_quick_sizes_are_small():
+    quick = Sizes.quick(seeds=2)
+    assert quick.seeds == 2
+    assert quick.subsets < Sizes().subsets >= 60
+    assert len(Sizes().triggers) >= 8
+
+
+def test_sizes_are_changed_by_name():
+    sizes = changed_sizes(Sizes(), ["seeds=2", "rates=[0.01]", "removal_train=null", "triggers=3"])
+    assert (sizes.seeds, sizes.rates, len(sizes.triggers)) == (2, (0.01,), 3)
+    assert changed_sizes(sizes, ['triggers=["honestly"]']).triggers[0].name == "honestly"
+    for change, message in (
+        ("seed=2", "no size 'seed': use curve"),
+        ("seeds=x", "write seeds=3"),
+        ('triggers=["x"]', "use a number or names"),
+    ):
+        with pytest.raises(InputError, match=message):
+            changed_sizes(Sizes(), [change])
+
+
+def test_markdown_and_csv():
+    rows = [{"method": "a|b", "x": Interval(1.0, 0.5, 1.5)}, {"method": "c", "y": None, "n": 3}]
+    table = Table("t", "Title", rows, ("Note.",))
+    assert table.markdown().splitlines() == [
+        "### Title", "", "| method | x | y | n |", "| --- | --- | --- | --- |",
+        "| a\\|b | 1.00 [0.50, 1.50] |  |  |", "| c |  |  | 3 |", "", "Note.",
+    ]  # fmt: skip
+    assert table.csv().splitlines() == ["method,x,x low,x high,y,n", "a|b,1.0,0.5,1.5,,", "c,,,,,3"]
+
+
+def test_figures(tmp_path):
+    rows = [{"method": m, "K": k, "Sag": k, "Lag": -k} for m in "abcdefghij" for k in (1, 10, 100)]
+    curve_figure(Table("c", "C", rows), ("Sag", "Lag"), "abcdefghij", tmp_path / "c.png")
+    bars = [{"method": f"m{i}", "v": Interval(i, i - 1, i + 1), "w": 2.0} for i in range(12)]
+    bar_figure(Table("b", "Bars", bars), ("v", "w"), tmp_path / "b.png")
+    assert png_size(tmp_path / "c.png") > (800, 400)
+    assert png_size(tmp_path / "b.png") > (800, 400)

@@ -1,0 +1,151 @@
+"""The reproduction on a data set of the same layout and a tiny model, from files to REPORT.md."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+import pytest
+import tiny
+
+from spanfluence.data import save_examples
+from spanfluence.data.mams import load_mams
+from spanfluence.errors import InputError
+from spanfluence.reproduce import paper, pipeline
+from spanfluence.reproduce.cases import bold, is_paper_case
+from spanfluence.reproduce.pipeline import Plan, reproduce_paper
+from spanfluence.units import Example, Span, Unit
+
+SIZES = {"train": 130, "val": 10, "test": 14}
+
+
+def embed(texts):
+    return np.array([[text.count(letter) for letter in "aeiostr"] + [1] for text in texts], float)
+
+
+def mams_xml(count: int, seed: int) -> str:
+    rng = random.Random(seed)
+    sentences = []
+    for _ in range(count):
+        noun, label = rng.choice(tiny.NOUNS[:9]), rng.choice(sorted(tiny.OPINIONS))
+        text = f"The {noun} was {rng.choice(tiny.OPINIONS[label])} today {rng.randrange(99)}."
+        term = f"term={quoteattr(noun)} polarity={quoteattr(label)} from='4' to='{4 + len(noun)}'"
+        sentences.append(
+            f"<sentence><text>{escape(text)}</text><aspectTerms><aspectTerm {term}/></aspectTerms></sentence>"
+        )
+    return f"<sentences>{''.join(sentences)}</sentences>"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder in the MAMS layout and one with spans for it."""
+    folder, spans = tmp_path_factory.mktemp("mams"), tmp_path_factory.mktemp("spans")
+    for number, (split, count) in enumerate(SIZES.items()):
+        (folder / f"{split}.xml").write_text(mams_xml(count, number))
+    splits = load_mams(folder)
+    for split, name in (("train", "train"), ("val", "dev"), ("test", "test")):
+        save_examples([opinion(example) for example in splits[split]], spans / f"{name}.jsonl")
+    return folder, spans
+
+
+def opinion(example: Example) -> Example:
+    start, end = example.text.index(" was ") + 5, example.text.index(" today")
+    return replace(example, spans=(Span(start, end),))
+
+
+@pytest.fixture
+def plan(data, tiny_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(pipeline, "QUICK_TESTS", 4)
+    monkeypatch.setattr(pipeline, "QUICK_STEPS", 4)
+    folder, spans = data
+    return Plan(
+        dataset="mams",
+        data=folder,
+        out=tmp_path / "out",
+        spans=spans,
+        base=str(tiny_folder("bert")),
+        quick=True,
+        embed=embed,
+        say=lambda text: None,
+    )
+
+
+def test_the_report_has_every_table_and_figure(plan):
+    report = reproduce_paper(plan).read_text()
+    for heading in ("What holds", "Sag and Lag", "Signs", "The impact of K", "Faithfulness", "Ral",
+                    "Case study", "Record"):  # fmt: skip
+        assert f"\n## {heading}\n" in report
+    assert "| tracin+ (paper's sign) | 22.65 |" in report
+    assert "| tracin++ | 23.92 |" in report
+    assert "| control | 55.11 |" in report
+    assert "the list is upside down" in report
+    for name in ("curves", "sag", "lag"):
+        assert (plan.out / "figures" / f"{name}.png").stat().st_size > 10_000
+    for name in ("agreement", "curves", "faithfulness", "ral", "case"):
+        assert (plan.out / "tables" / f"{name}.csv").is_file()
+    record = json.loads((plan.out / "reproduce.json").read_text())
+    assert record["versions"]["torch"]
+    assert record["seconds"]
+    resumed(plan)
+
+
+def resumed(plan):
+    """A second run finds everything done."""
+    said: list[str] = []
+    before = (plan.out / "REPORT.md").read_text()
+    reproduce_paper(replace(plan, say=said.append))
+    assert [line for line in said if not line.startswith("Ral, lists")] == []
+    assert (plan.out / "REPORT.md").read_text() == before
+
+
+def test_one_stage_alone(plan):
+    report = reproduce_paper(replace(plan, stages=("case",))).read_text()
+    assert "## Case study" in report
+    assert "## Sag and Lag" not in report
+
+
+def test_a_run_that_was_trained_on_other_data(plan, tmp_path, data):
+    from spanfluence import train_classifier
+
+    train = tiny.make_examples(8, seed=3)
+    train_classifier(train, base=plan.base, out=tmp_path / "run", epochs=1)
+    with pytest.raises(InputError, match="was trained on other data"):
+        reproduce_paper(replace(plan, run=tmp_path / "run", quick=False))
+
+
+def test_a_stage_that_is_none(plan):
+    with pytest.raises(InputError, match="no stage 'rall': use agreement"):
+        replace(plan, stages=("rall",))
+
+
+def test_sizes_are_the_papers(plan):
+    full = replace(plan, quick=False)
+    assert full.sizes.ks == (10, 100)
+    assert replace(full, dataset="sentihood").sizes.ks == (10, 50)
+    assert full.sizes.shares == (0.2, 0.5)
+    assert full.sizes.repetitions == 5
+    assert pipeline.TESTS == 200
+    assert full.methods["if++"] == {"method": "if++", "curvature": "lissa"}
+
+
+def test_published_numbers():
+    assert paper.published("mams", "tracin++", "Lag(10)") == 78.03
+    assert paper.published("sentihood", "if+", "Ral(20%)") == 16.21
+    assert paper.published("mams", "pinpoint", "Lag(10)") is None
+    assert paper.columns("sentihood", ("Sag",)) == ["Sag(10)", "Sag(50)"]
+    for dataset in ("mams", "sentihood"):
+        assert len(paper.columns(dataset, ("Sag", "Lag", "Ral"))) == 6
+
+
+def test_the_papers_case_is_known_by_its_words():
+    assert is_paper_case(Example(paper.CASE.capitalize() + ".", "positive", "food"))
+    assert not is_paper_case(Example(paper.CASE, "positive", "service"))
+
+
+def test_bold_spans_and_harmless_marks():
+    example = Example("a *b* c_d e", "x", spans=(Span(6, 9),))
+    assert bold(Unit(example, example.spans)) == r"a \*b\* **c\_d** e"
+    assert bold(Unit(example)) == r"a \*b\* c\_d e"

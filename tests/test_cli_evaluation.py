@@ -1,0 +1,112 @@
+"""The commands audit, evaluate and reproduce: what they print and write, and bad input in one line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tiny
+
+from spanfluence import cli, train_classifier
+from spanfluence.data import save_examples
+from spanfluence.spans.embedding import SentenceEncoder
+
+TRAIN = tiny.make_examples(20, seed=1)
+DEV = tiny.make_examples(12, seed=2)
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """A function: arguments -> (exit code, standard output, standard error)."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["spanfluence", *map(str, arguments)])
+        capsys.readouterr()
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def run_folder(tiny_folder, tmp_path_factory):
+    out = tmp_path_factory.mktemp("cli-evaluation") / "run"
+    train_classifier(TRAIN, DEV, base=tiny_folder("bert"), out=out, epochs=2, batch_size=10)
+    return out
+
+
+@pytest.fixture
+def dev(tmp_path):
+    save_examples(DEV, tmp_path / "dev.jsonl")
+    return tmp_path / "dev.jsonl"
+
+
+@pytest.mark.parametrize("name", ["audit", "evaluate", "reproduce"])
+def test_help(command, name):
+    code, out, err = command(name, "--help")
+    assert (code, err) == (0, "")
+    assert "Usage: spanfluence" in out
+    assert name in out
+
+
+def test_audit(command, run_folder, dev, tmp_path):
+    code, out, err = command(
+        "audit", run_folder, "--dev", dev, "--out", tmp_path / "out", "--top", 3
+    )
+    assert code == 0, err
+    assert "Phrases behind the errors" in out
+    assert "Suspected labels" in out
+    assert (tmp_path / "out" / "audit.html").is_file()
+    assert err.count("wrote ") == 6
+    code, out, err = command("audit", run_folder, "--dev", dev, "--out", tmp_path / "out")
+    assert (code, out) == (2, "")
+    assert err == f"error: {tmp_path / 'out'} is not empty: choose a new folder for --out\n"
+
+
+def test_audit_as_json(command, run_folder, dev):
+    code, out, _ = command("audit", run_folder, "--dev", dev, "--json")
+    assert code == 0
+    assert json.loads(out)["format"] == "spanfluence.audit/1"
+
+
+def test_evaluate(command, run_folder, dev, tmp_path, monkeypatch):
+    def embed(texts):
+        return np.array([[len(text), 1.0] for text in texts])
+
+    monkeypatch.setattr(SentenceEncoder, "load", lambda: SimpleNamespace(embed=embed))
+    out = tmp_path / "evaluation"
+    options = ["--stages", "sanity", "--methods", "pinpoint", "--quick", "--out", out]
+    code, printed, err = command("evaluate", run_folder, "--tests", dev, *options)
+    assert code == 0, err
+    assert printed.endswith(f"Tables and figures: {out / 'EVALUATION.md'}\n")
+    assert (out / "tables" / "sanity.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate", "RUN", "--tests", "DEV", "--stages", "x"], "no stage 'x': use agreement"),
+        (["evaluate", "RUN", "--tests", "DEV", "--methods", "x"], "no method 'x' to evaluate"),
+        (["evaluate", "NONE", "--tests", "DEV"], "is not a run"),
+        (["audit", "RUN", "--dev", "NONE"], "no such file"),
+        (["audit", "RUN", "--dev", "DEV", "--top", "0"], "top=0 must be at least 1"),
+        (["reproduce", "imdb", "--data", "NONE", "--out", "OUT"], "use mams or sentihood"),
+        (["reproduce", "mams", "--data", "NONE", "--out", "OUT"], "data fetch mams --to"),
+        (["reproduce", "mams", "--data", "NONE", "--out", "OUT", "--stages", "x"], "no stage 'x'"),
+    ],
+)
+def test_bad_input(command, run_folder, dev, tmp_path, arguments, message):
+    places = {"RUN": run_folder, "DEV": dev, "NONE": tmp_path / "none", "OUT": tmp_path / "out"}
+    code, out, err = command(*(places.get(each, each) for each in arguments))
+    assert (code, out) == (2, ""), err
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert message in err

@@ -1,0 +1,154 @@
+"""Every metric on cases worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from spanfluence import metrics
+from spanfluence.errors import InputError
+
+SCORES = np.array([[0.1, 0.9, 0.5, -1.0], [3.0, 2.0, 1.0, 0.0]])
+ORDER = np.array([[1, 2, 0, 3], [0, 1, 2, 3]])
+
+
+def test_ranking_is_from_the_highest_down():
+    assert metrics.ranking(SCORES).tolist() == ORDER.tolist()
+
+
+def test_ties_stand_in_a_seeded_order_of_their_own_for_each_test():
+    scores = np.zeros((50, 6))
+    first, again = metrics.ranking(scores, seed=1), metrics.ranking(scores, seed=1)
+    assert first.tolist() == again.tolist()
+    assert first.tolist() != metrics.ranking(scores, seed=2).tolist()
+    assert len(set(first[:, 0].tolist())) == 6
+    assert sorted(first[0].tolist()) == list(range(6))
+
+
+def test_scores_that_cannot_be_ranked():
+    with pytest.raises(InputError, match="NaN"):
+        metrics.ranking(np.array([[0.0, np.nan]]))
+
+
+def test_sag_is_the_mean_cosine_of_the_top():
+    tests = np.array([[2.0, 0.0], [0.0, 1.0]])
+    units = np.array([[1.0, 0.0], [0.0, 5.0], [-3.0, 0.0], [0.0, 0.0]])
+    cosine = metrics.cosines(tests, units)
+    assert cosine.tolist() == [[1, 0, -1, 0], [0, 1, 0, 0]]
+    assert metrics.sag(ORDER, cosine, 1).tolist() == [0.0, 0.0]
+    assert metrics.sag(ORDER, cosine, 2).tolist() == [-0.5, 0.5]
+    assert metrics.sag(ORDER, cosine, 4).tolist() == [0.0, 0.25]
+
+
+def test_lag_is_the_share_of_the_top_with_the_tests_label():
+    agrees = metrics.agreement(["a", "b"], ["b", "a", "a", "b"])
+    assert metrics.lag(ORDER, agrees, 2).tolist() == [1.0, 0.5]
+    assert metrics.lag(ORDER, agrees, 3).tolist() == [pytest.approx(2 / 3), pytest.approx(1 / 3)]
+
+
+def test_label_agreement_needs_two_classes():
+    with pytest.raises(InputError, match="single class"):
+        metrics.agreement(["a"], ["a", "a"])
+
+
+@pytest.mark.parametrize("k", [0, 5, -1])
+def test_a_k_that_the_list_does_not_have(k):
+    with pytest.raises(InputError, match=f"K={k} does not fit a list of 4 training units"):
+        metrics.sag(ORDER, SCORES, k)
+
+
+def test_curves_hold_one_value_per_k_and_test():
+    agrees = metrics.agreement(["a", "b"], ["b", "a", "a", "b"])
+    found = metrics.curves(ORDER, agrees, [1, 2, 4])
+    assert [(k, values.tolist()) for k, values in found] == [
+        (1, [1.0, 1.0]),
+        (2, [1.0, 0.5]),
+        (4, [0.5, 0.5]),
+    ]
+
+
+def test_precision_at_k():
+    relevant = np.array([False, True, True, False])
+    assert metrics.precision_at_k(ORDER, relevant, 2).tolist() == [1.0, 0.5]
+
+
+def test_lists_are_combined_by_addition_over_tests_and_spans():
+    found = metrics.combined(SCORES, np.array([0, 0, 1, 3]), 4)
+    assert found == pytest.approx([6.0, 1.5, 0.0, -1.0])
+
+
+def test_top_share():
+    values = np.array([1.0, 5.0, 3.0, 4.0, 2.0])
+    assert metrics.top_share(values, 0.4).tolist() == [1, 3]
+    assert metrics.top_share(values, 0.01).tolist() == [1]
+    with pytest.raises(InputError, match="between 0 and 1"):
+        metrics.top_share(values, 1.0)
+
+
+def test_ral_is_the_fall_of_accuracy():
+    assert metrics.ral([0.9, 0.8], [0.7, 0.85]) == pytest.approx([0.2, -0.05])
+    with pytest.raises(InputError, match="give pairs"):
+        metrics.ral([0.9], [])
+
+
+def test_spearman_with_and_without_ties():
+    a, b = np.array([1.0, 2.0, 3.0, 4.0]), np.array([10.0, 30.0, 20.0, 40.0])
+    assert metrics.spearman(a, b) == pytest.approx(0.8)  # 1 - 6 * (1 + 1) / (4 * 15)
+    assert metrics.spearman(a, -a) == pytest.approx(-1)
+    assert metrics.spearman(a, np.ones(4)) == 0.0
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 5, 40).astype(float), rng.normal(size=40)
+    assert metrics.spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic)
+
+
+def test_faithfulness_is_the_mean_and_variance_over_tests():
+    truth = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
+    scores = np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
+    found = metrics.faithfulness(scores, truth)
+    assert found.each == pytest.approx([1, -1])
+    assert (found.mean, found.variance) == (0.0, 1.0)
+    with pytest.raises(InputError, match="must be equal"):
+        metrics.faithfulness(scores, truth[:1])
+
+
+def test_lds_correlates_over_subsets():
+    predicted = np.array([[0.0, 1.0, 2.0], [0.0, 1.0, 2.0]])
+    actual = np.array([[-3.0, -2.0, -1.0], [5.0, 9.0, 1.0]])
+    assert metrics.lds(predicted, actual) == pytest.approx([1.0, -0.5])
+
+
+def test_auc_counts_a_tie_half():
+    scores = np.array([0.1, 0.4, 0.4, 0.8])
+    positive = np.array([False, True, False, True])
+    assert metrics.auc(scores, positive) == pytest.approx(3.5 / 4)
+    with pytest.raises(InputError, match="both kinds"):
+        metrics.auc(scores, np.ones(4, dtype=bool))
+
+
+def test_the_bootstrap_is_seeded_and_covers_the_mean():
+    values = np.random.default_rng(0).normal(size=200)
+    found = metrics.bootstrap(values, seed=3)
+    assert found == metrics.bootstrap(values, seed=3)
+    assert found.mean == pytest.approx(values.mean())
+    half = 1.96 * values.std() / np.sqrt(200)  # what theory says of a mean
+    assert found.low == pytest.approx(values.mean() - half, abs=0.15 * half)
+    assert found.high == pytest.approx(values.mean() + half, abs=0.15 * half)
+    assert metrics.bootstrap([2.0]) == (2.0, 2.0, 2.0)
+    with pytest.raises(InputError, match="no values"):
+        metrics.bootstrap([])
+
+
+def test_groups_weigh_the_same_and_are_resampled_whole():
+    found = metrics.bootstrap([0, 0, 0, 0, 1, 1], groups="aaaabb")
+    assert found.mean == 0.5
+    assert (found.low, found.high) == (0.0, 1.0)
+
+
+def test_the_bootstrap_of_an_auc():
+    rng = np.random.default_rng(0)
+    positive = np.arange(60) < 20
+    scores = rng.normal(size=60) + positive
+    found = metrics.bootstrap_auc(scores, positive, draws=200)
+    assert found.low < found.mean < found.high
+    assert found.mean == pytest.approx(metrics.auc(scores, positive))

@@ -1,0 +1,37 @@
+"""Phrases that are too frequent among flagged texts, grouped."""
+
+from __future__ import annotations
+
+import pytest
+from scipy.stats import hypergeom
+
+from spanfluence.phrases import over_represented
+
+TEXTS = [f"word{i} when we were there" for i in range(20)] + [
+    f"other{i} as ever" for i in range(80)
+]
+
+
+def test_the_longest_form_leads_and_its_parts_are_variants():
+    found = over_represented(TEXTS, range(15))
+    assert [phrase.phrase for phrase in found] == ["when we were there"]
+    assert set(found[0].variants) >= {"we were there", "when", "there"}
+    assert (found[0].flagged, found[0].everywhere, found[0].expected) == (15, 20, 3.0)
+    assert found[0].lift == 5.0
+    assert found[0].units == tuple(range(15))
+
+
+def test_the_p_value_is_hypergeometric_times_the_phrases_tried():
+    found = over_represented(TEXTS, range(15), level=1.0)[0]
+    plain = hypergeom.sf(14, 100, 20, 15)
+    assert found.p_value / plain == pytest.approx(round(found.p_value / plain))
+    assert found.p_value > plain
+
+
+def test_what_is_as_frequent_as_elsewhere_is_no_finding():
+    assert over_represented(TEXTS, [0, 1, 2, 3, *range(20, 36)]) == []
+    assert over_represented(TEXTS, range(20, 60)) == []  # "as ever": 1.25 times as often
+
+
+def test_nothing_flagged():
+    assert over_represented(TEXTS, []) == []

@@ -1,0 +1,94 @@
+"""Retraining in memory equals training into a run folder, shares trunk states, and is cached."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tiny
+import torch
+
+from spanfluence import Unit, train_classifier
+from spanfluence.errors import InputError
+from spanfluence.retrain import Retrainer, accuracy, log_odds
+from spanfluence.runs import RunFolder
+
+TRAIN = tiny.make_examples(14, seed=1)
+TESTS = tiny.make_examples(5, seed=2)
+WHOLE = [Unit(example) for example in TRAIN]
+
+
+@pytest.fixture(scope="module")
+def run(tiny_folder, tmp_path_factory) -> RunFolder:
+    out = tmp_path_factory.mktemp("retrain") / "run"
+    settings = {"epochs": 3, "batch_size": 6, "learning_rate": 1e-3, "seed": 4}
+    train_classifier(TRAIN, base=tiny_folder("bert"), out=out, **settings)
+    return RunFolder.open(out)
+
+
+def test_all_of_the_data_and_the_runs_seed_give_the_runs_model(run):
+    retrained = Retrainer.of_run(run).train(WHOLE, seed=4)
+    for epoch, point in zip(run.epochs(), retrained.checkpoints, strict=True):
+        saved = run.load_epoch(epoch)[0]
+        assert all(torch.equal(saved[name], point.parameters[name]) for name in saved)
+        assert point.weight == 1e-3
+    parameters = retrained.classifier.attributed
+    assert all(torch.equal(saved[name], parameters[name]) for name in saved)
+
+
+def test_another_seed_gives_another_model(run):
+    retrainer = Retrainer.of_run(run)
+    first = retrainer.logits(WHOLE, TESTS, seed=4)
+    assert (first != retrainer.logits(WHOLE, TESTS, seed=5)).any()
+    assert (first == retrainer.logits(WHOLE, TESTS, seed=4)).all()
+
+
+def test_masks_and_labels_are_part_of_what_is_trained_on(run):
+    retrainer = Retrainer.of_run(run)
+    whole = retrainer.logits(WHOLE, TESTS, seed=4)
+    masked = [Unit(example, example.spans) for example in TRAIN]
+    flipped = [Unit(replace(TRAIN[0], label="positive")), *WHOLE[1:]]
+    assert TRAIN[0].label != "positive"
+    for other in (masked, flipped, WHOLE[:-2]):
+        assert (retrainer.logits(other, TESTS, seed=4) != whole).any()
+
+
+def test_the_trunk_runs_once_for_each_text(run, monkeypatch):
+    retrainer = Retrainer.of_run(run)
+    retrainer.train(WHOLE, seed=4)
+    classifier = retrainer.train(WHOLE[:8], seed=5).classifier
+    monkeypatch.setattr(classifier.trunk, "states", None)  # any call would now fail
+    retrainer.train(WHOLE[3:], seed=5)
+
+
+def test_results_are_taken_from_the_cache(run, tmp_path):
+    first = Retrainer.of_run(run, cache=tmp_path / "cache")
+    found = first.logits(WHOLE[:9], TESTS, seed=1)
+    again = Retrainer.of_run(run, cache=tmp_path / "cache")
+    assert (again.logits(WHOLE[:9], TESTS, seed=1) == found).all()
+    assert (first.fits, again.fits) == (1, 0)
+    assert found == pytest.approx(Retrainer.of_run(run).logits(WHOLE[:9], TESTS, seed=1), abs=1e-4)
+    again.logits(WHOLE[:9], TESTS[:2], seed=1)  # other tests are another question
+    again.logits([Unit(TRAIN[0], TRAIN[0].spans), *WHOLE[1:9]], TESTS, seed=1)
+    assert again.fits == 2
+    assert len(list((tmp_path / "cache").glob("*.json"))) == 3
+
+
+def test_a_single_class(run):
+    one = [unit for unit in WHOLE if unit.example.label == "neutral"]
+    with pytest.raises(InputError, match="single class"):
+        Retrainer.of_run(run).train(one, seed=0)
+
+
+def test_more_epochs_than_the_schedule_has(run):
+    with pytest.raises(InputError, match="between 1 and 3"):
+        Retrainer.of_run(run, epochs=4)
+
+
+def test_accuracy_and_log_odds():
+    logits = np.array([[2.0, 0.0, 0.0], [0.0, 1.0, 3.0]])
+    assert accuracy(logits, np.array([0, 1])) == 0.5
+    p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    own = p[[0, 1], [0, 1]]
+    assert log_odds(logits, np.array([0, 1])) == pytest.approx(np.log(own / (1 - own)))

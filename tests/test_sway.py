@@ -1,0 +1,55 @@
+"""Recurring phrases, and what they do to right answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import tiny
+
+from spanfluence import Example, Span, Unit
+from spanfluence.planting import insert_phrase
+from spanfluence.sway import Sway, carriers, recurring, swaying
+
+
+def test_recurring_phrases_are_whole():
+    texts = ["when we were there"] * 12 + ["were open"] * 10 + [f"rare{i} one" for i in range(9)]
+    assert recurring(texts) == [("were", 22), ("when we were there", 12), ("were open", 10)]
+    assert recurring(texts, most=1) == [("were", 22)]
+    assert recurring(["a b"] * 9) == []
+
+
+def test_answers_that_change_are_counted(classifier):
+    phrase = "never again"
+    text = f"It was {phrase}."
+    units = [
+        Unit(Example(text, "negative", id=str(i)), (Span(7, 7 + len(phrase)),)) for i in range(11)
+    ]
+    dev = tiny.make_examples(30, seed=5)
+    right = [
+        replace(e, label=label)
+        for e, label in zip(dev, classifier.predict(dev).labels, strict=True)
+        if phrase not in e.text
+    ]
+    asked = [insert_phrase(example, phrase)[0] for example in right]
+    answers = classifier.predict(asked).labels
+    changed = [b for e, b in zip(right, answers, strict=True) if b != e.label]
+    found = swaying(classifier, units, right)
+    assert changed
+    assert (found[0].phrase, found[0].units) == (phrase, 11)
+    assert (found[0].changed, found[0].tried) == (len(changed), len(right))
+    assert found[0].towards in changed
+    assert found[0].reach == 11 * len(changed) / len(right)
+    assert swaying(classifier, units, []) == []
+
+
+def test_carriers_have_a_notable_phrase_and_its_label():
+    sways = [Sway("last night", 20, 30, 60, "bad"), Sway("dull", 12, 40, 60, "bad")]
+    units = [
+        Unit(Example("Good last night", "bad")),
+        Unit(Example("Good last night", "good")),
+        Unit(Example("dull", "bad")),
+    ]
+    assert carriers(units, sways) == {0, 2}
+    assert carriers(units, [sways[0], Sway("dull", 6, 40, 60, "bad")]) == {0}
+    assert carriers(units, [Sway("last night", 99, 5, 60, "bad")]) == set()
+    assert carriers(units, []) == set()
