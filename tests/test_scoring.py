@@ -54,10 +54,12 @@ def test_checkpoints_stand_in_for_those_of_a_run(classifier):
     assert other.points[0].weight == 1.0
 
 
-def test_a_solver_gets_a_smaller_block(classifier):
-    for method, share in (("faithful", 1), ("if++", 4)):
-        explainer = explainer_for(classifier, TRAIN, {"method": method}, memory_bytes=4000)
-        assert explainer.memory_bytes == 4000 // share
+def test_a_solver_holds_more_per_test(classifier):
+    plain, solved = (
+        explainer_for(classifier, TRAIN, {"method": method}).job_for(TESTS)
+        for method in ("faithful", "if++")
+    )
+    assert solved.bytes_per_test(classifier) == 3 * plain.bytes_per_test(classifier)
 
 
 def test_methods_with_the_same_points_run_in_one_pass(classifier):

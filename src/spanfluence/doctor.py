@@ -21,7 +21,6 @@ from spanfluence.batches import UnitBatches
 from spanfluence.capture import Layer, owned
 from spanfluence.errors import InputError
 from spanfluence.explain import Explainer
-from spanfluence.influence import bytes_per_test
 from spanfluence.rng import numpy_generator
 
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "scipy", "pyarrow")
@@ -100,7 +99,7 @@ def job_cost(explainer: Explainer, tests: int) -> Cost:
         raise InputError(f"tests={tests} must be at least 1")
     classifier = explainer.classifier
     job = explainer.job_for(explainer.train[:1])
-    each = bytes_per_test(classifier, job)
+    each = job.bytes_per_test(classifier)
     per_block = min(tests, max(1, explainer.memory_bytes // each))
     texts = list(UnitBatches(classifier, [job.train]).lengths())
     trunk = 0 if classifier.trunk is None else classifier.model.config.hidden_size

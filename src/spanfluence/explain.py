@@ -23,7 +23,7 @@ from spanfluence.errors import InputError
 from spanfluence.explanation import Explanation, Influence, Part
 from spanfluence.influence import Influence as Scorer
 from spanfluence.influence import Job
-from spanfluence.methods import Method, Sign, method_named
+from spanfluence.methods import Method, Sign, UnitKind, method_named
 from spanfluence.model import LabelChoice, TextClassifier
 from spanfluence.points import DeltaFaithful, ModelPoint, checkpoint_points, final_point
 from spanfluence.proposal import Proposal, UnknownSpans

@@ -41,6 +41,11 @@ class Job:
     tests: Side
     train: Side
 
+    def bytes_per_test(self, classifier: TextClassifier) -> int:
+        """Bytes that the gradients of one test take at all points."""
+        solved = any(operator is not None for operator in self.operators)
+        return bytes_per_test(classifier, len(self.points), solved=solved)
+
 
 @dataclass(frozen=True, eq=False)
 class _TestSide:
@@ -86,7 +91,7 @@ class Influence:
         return [result.astype(np.float32) for result in results]
 
     def _blocks(self, jobs: Sequence[Job], memory_bytes: int) -> list[Int[np.ndarray, " rows"]]:
-        each = sum(bytes_per_test(self.classifier, job) for job in jobs)
+        each = sum(job.bytes_per_test(self.classifier) for job in jobs)
         if each > memory_bytes:
             raise InputError(
                 f"one test needs {each / 1e9:.2f} GB for its gradients, more than the budget of "
@@ -158,10 +163,10 @@ class Influence:
         return totals
 
 
-def bytes_per_test(classifier: TextClassifier, job: Job) -> int:
+def bytes_per_test(classifier: TextClassifier, points: int, *, solved: bool) -> int:
     """Bytes that the gradients of one test take; a solve holds vectors, solution and products."""
     own = sum(4 * p.numel() for p in classifier.attributed.values())
-    return sum(own if operator is None else 3 * own for operator in job.operators)
+    return points * own * (3 if solved else 1)
 
 
 def _scores(method: Method, tests: _TestSide, train: UnitGradients) -> Float[Tensor, "tests units"]:

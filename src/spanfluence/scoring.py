@@ -95,8 +95,7 @@ def explainer_for(
 ) -> Explainer:
     """An explainer for what is asked; `checkpoints` stand in for those of a run folder."""
     options = _options(asked, label=label, seed=seed, checkpoints=checkpoints)
-    budget = memory_bytes // _copies(asked)
-    return Explainer(classifier, train, **{"memory_bytes": budget, **options})
+    return Explainer(classifier, train, **{"memory_bytes": memory_bytes, **options})
 
 
 def _options(
@@ -108,12 +107,6 @@ def _options(
     if checkpoints and options.get("points", row.points) == "checkpoints":
         options["points"] = list(checkpoints)
     return options
-
-
-def _copies(asked: Asked) -> int:
-    """A solver keeps the block of tests, its estimate, and copies of both while it steps."""
-    row = method_named(asked.get("method", "pinpoint"))
-    return 1 if asked.get("curvature", row.curvature) == "identity" else 4
 
 
 def all_scores(
@@ -161,8 +154,9 @@ def passes(
         key = (str(points), str(curvature))
         count = 1 if points == "final" else 3
         group = open_groups.get(key)
-        need = tests * bytes_per_test(classifier, count * (len(group or ()) + 1))
-        if group is None or need * _copies(asked) > memory_bytes:
+        held = count * (len(group or ()) + 1)
+        need = tests * bytes_per_test(classifier, held, solved=curvature != "identity")
+        if group is None or need > memory_bytes:
             group = open_groups[key] = []
             groups.append(group)
         group.append(name)

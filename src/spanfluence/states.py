@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import weakref
 from collections.abc import Sequence
 from typing import IO
 
@@ -46,6 +47,7 @@ class StateStore:
     def _write(self, key: bytes, rows: Float[Tensor, "tokens hidden"]) -> None:
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="spanfluence-", buffering=0)  # noqa: SIM115
+            weakref.finalize(self, self._file.close)
             free = shutil.disk_usage(tempfile.gettempdir()).free
             self.budget_bytes = min(self.budget_bytes, free // 4)
         content = rows.contiguous().view(torch.uint8).numpy().tobytes()
@@ -83,3 +85,5 @@ class StateStore:
         """Forget everything, e.g. when the trunk itself has changed."""
         self._places.clear()
         self.used_bytes = 0
+        if self._file is not None:
+            self._file.truncate(0)
