@@ -38,7 +38,7 @@ test-slow: $(STAMP)
 # times a reader; BENCH_FLAGS="--tests 8 --spans 16 --threads 1" changes the sizes.
 bench: $(BENCH_STAMP)
 	$(BENCH_BIN)/python benchmarks/run.py $(BENCH_FLAGS)
-	$(BENCH_BIN)/python benchmarks/spans.py $(if $(READER),--reader $(READER))
+	$(BENCH_BIN)/python benchmarks/spans.py $(if $(READER),--reader $(READER),--limit 2000)
 
 # kronfluence declares torchvision, which its code does not need: it goes in without its dependencies.
 $(BENCH_STAMP): pyproject.toml constraints.txt benchmarks/constraints.txt

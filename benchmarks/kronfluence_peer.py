@@ -116,9 +116,7 @@ def pairwise(
     return scores
 
 
-def _analyzer(
-    model: nn.Module, task: Task, classifier: TextClassifier, folder: Path
-) -> Analyzer:
+def _analyzer(model: nn.Module, task: Task, classifier: TextClassifier, folder: Path) -> Analyzer:
     def collate(texts: Sequence[Any]) -> dict[str, Tensor]:
         inputs = classifier.encoder.collate([text for text, *_ in texts], torch.device("cpu"))
         return {**inputs, "labels": torch.tensor([label for _, label, *_ in texts])}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,14 +20,14 @@ def tracin(work: Workload, points: Sequence[ModelPoint] | None = None) -> Timed:
     return fresh(work, work.linear, "tracin++", points=chosen)
 
 
-def faithful(work: Workload, *, warm: bool = False) -> Timed:
+def faithful(work: Workload, *, cold: bool = True) -> Timed:
     """`tracin++` at one point, the final model."""
-    return fresh(work, work.classifier, "faithful", warm=warm)
+    return fresh(work, work.classifier, "faithful", cold=cold)
 
 
-def pinpoint(work: Workload, *, warm: bool = False) -> Timed:
+def pinpoint(work: Workload, *, cold: bool = True) -> Timed:
     """Our own method, at one point."""
-    return fresh(work, work.classifier, "pinpoint", warm=warm)
+    return fresh(work, work.classifier, "pinpoint", cold=cold)
 
 
 def if_by_ggn(work: Workload, sample: int = 256) -> Timed:
@@ -35,19 +36,25 @@ def if_by_ggn(work: Workload, sample: int = 256) -> Timed:
 
 
 def fresh(
-    work: Workload, classifier: TextClassifier, method: str, *, warm: bool = False, **options: object
+    work: Workload, classifier: TextClassifier, method: str, *, cold: bool = True, **options: object
 ) -> Timed:
     """Scores by a new explainer: examining the model's layers is counted, computing points is not.
 
-    Cold means that no trunk state is stored; warm that those of every text are.
+    Cold begins with an empty store of trunk states; otherwise those of earlier runs are used.
     """
 
     def scores() -> np.ndarray:
         explainer = Explainer(classifier, work.train, method, label="given", **options)
         return explainer.scores(work.tests)
 
-    if warm:
-        scores()
-    else:
+    if cold:
         classifier.states.clear()
     return timed(scores)
+
+
+def bfloat16_scores(work: Workload) -> np.ndarray | None:
+    """`faithful` in bfloat16; None where the library has no such option."""
+    if "dtype" not in inspect.signature(TextClassifier.load).parameters:
+        return None
+    loaded = TextClassifier.load(work.folder, dtype="bfloat16")  # type: ignore[call-arg]
+    return fresh(work, loaded, "faithful").scores

@@ -38,6 +38,7 @@ def scaled(work: Callable[[int], np.ndarray], spans: int, total: int) -> Timed:
     """
     if spans >= total:
         return timed(lambda: work(total))
+    spans = max(spans, 2)
     fixed = timed(lambda: work(1)).seconds
     part = timed(lambda: work(spans))
     each = max(part.seconds - fixed, 0.0) / (spans - 1)
