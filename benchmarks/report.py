@@ -9,6 +9,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -130,7 +131,7 @@ def table(results: Results) -> str:
 
 
 def draw(results: Results, path: Path) -> None:
-    """A panel per job: seconds of each tool on a log axis."""
+    """A panel per job: seconds of each tool."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -150,23 +151,23 @@ def draw(results: Results, path: Path) -> None:
         figure.savefig(temporary, format="png", dpi=150)
 
 
-def _bars(axis: object, job: str, group: Sequence[Time]) -> None:
-    ours = group[0].seconds
-    colours = [OURS if t.tool.startswith("spanfluence") else PEER for t in group]
-    bars = axis.barh([t.tool for t in group], [t.seconds for t in group], color=colours)  # type: ignore[attr-defined]
+def _bars(axis: Any, job: str, group: Sequence[Time]) -> None:
+    first, most = group[0], max(t.seconds for t in group)
+    wide = most > 20 * min(t.seconds for t in group)
+    bars = axis.barh([t.tool for t in group], [t.seconds for t in group])
     for bar, t in zip(bars, group, strict=True):
-        if "spanfluence" not in t.tool:
-            bar.set_hatch("//")
-            bar.set_edgecolor("white")
-        axis.text(  # type: ignore[attr-defined]
-            t.seconds * 1.08, bar.get_y() + bar.get_height() / 2,
-            f"{t.seconds:.3g} s" + ("" if t is group[0] else f"  ({t.seconds / ours:.2g}x)"),
-            va="center", fontsize=8,
-        )  # fmt: skip
-    axis.set_xscale("log")  # type: ignore[attr-defined]
-    axis.set_xlim(min(t.seconds for t in group) / 3, max(t.seconds for t in group) * 6)  # type: ignore[attr-defined]
-    axis.invert_yaxis()  # type: ignore[attr-defined]
-    axis.set_title(job, fontsize=9, loc="left")  # type: ignore[attr-defined]
-    axis.set_xlabel("seconds, log scale (shorter is better)", fontsize=8)  # type: ignore[attr-defined]
-    axis.tick_params(labelsize=8)  # type: ignore[attr-defined]
-    axis.spines[["top", "right"]].set_visible(False)  # type: ignore[attr-defined]
+        own = t.tool.startswith("spanfluence")
+        bar.set(color=OURS if own else PEER, hatch="" if own else "//", edgecolor="white")
+        share = "" if t is first else f"  ({t.seconds / first.seconds:.3g}x)"
+        shown = f"  {t.seconds:.3g} s{share}"
+        axis.text(t.seconds, bar.get_y() + bar.get_height() / 2, shown, va="center", fontsize=8)
+    if wide:  # a log axis has no zero to start bars from: begin well below the shortest
+        axis.set_xscale("log")
+        axis.set_xlim(min(t.seconds for t in group) / 3, most * 8)
+    else:
+        axis.set_xlim(0, most * 1.3)
+    axis.invert_yaxis()
+    axis.set_title(job, fontsize=9, loc="left")
+    axis.set_xlabel(f"seconds{', log scale' if wide else ''} (shorter is better)", fontsize=8)
+    axis.tick_params(labelsize=8)
+    axis.spines[["top", "right"]].set_visible(False)
