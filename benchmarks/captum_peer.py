@@ -1,6 +1,7 @@
-"""captum: TracInCP with per-example gradients of a batch at once, its fastest exact way for these layers.
+"""captum's TracInCP (TracInCPFast reads the last layer only), in both of its ways.
 
-(TracInCPFast reads the last layer only.)
+By default it runs a backward pass per example. With `batched` it takes the gradients of a batch at once, which
+works for linear layers only and fails behind a frozen trunk unless helped (see `Logits`).
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def _start_gradients(_: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ..
     return args if args[0].requires_grad else (args[0].detach().requires_grad_(), *args[1:])
 
 
-def tracincp_scores(work: Workload, batch_size: int) -> np.ndarray:
+def tracincp_scores(work: Workload, batch_size: int, *, batched: bool = True) -> np.ndarray:
     """Span scores summed over the points: all texts of both sides, then differences of products.
 
     Points are taken one after the other: captum keeps the tests' gradients at all its checkpoints at once,
@@ -53,10 +54,10 @@ def tracincp_scores(work: Workload, batch_size: int) -> np.ndarray:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it tells every layer that it opens
-        return _tracincp_scores(work, batch_size)
+        return _tracincp_scores(work, batch_size, batched)
 
 
-def _tracincp_scores(work: Workload, batch_size: int) -> np.ndarray:
+def _tracincp_scores(work: Workload, batch_size: int, batched: bool) -> np.ndarray:
     queries, train = work.test_texts(), work.train_texts()
     order, layers = by_length(train), linear_layers(work.linear)
     loader = _loader(work.linear, [train[i] for i in order], batch_size)
@@ -64,15 +65,15 @@ def _tracincp_scores(work: Workload, batch_size: int) -> np.ndarray:
     total = np.zeros((len(queries) // 2, len(train) // 2))
     for point in work.points:
         with work.linear.at(point.parameters):
-            model = Logits(copy.deepcopy(work.linear.model), layers).eval()
+            model = Logits(copy.deepcopy(work.linear.model), layers if batched else ()).eval()
         tracer = TracInCP(
             model,
             loader,
             checkpoints=["point"],
             checkpoints_load_func=lambda _model, _name, weight=point.weight: weight,
             layers=[f"model.{name}" for name in layers],
-            loss_fn=nn.CrossEntropyLoss(reduction="sum"),
-            sample_wise_grads_per_batch=True,
+            loss_fn=nn.CrossEntropyLoss(reduction="sum" if batched else "none"),
+            sample_wise_grads_per_batch=batched,
         )
         raw = np.empty((len(queries), len(train)))
         raw[:, order] = tracer.influence(query_loader).detach().numpy()

@@ -22,7 +22,8 @@ from pathlib import Path
 
 import torch
 from report import Results, machine_facts, write
-from sections import SECTIONS, Run
+from rounds import Run
+from sections import SECTIONS
 from timing import GemmRate
 from workload import corpus, trained, workload
 
@@ -42,7 +43,7 @@ SIZES = {
     "ekfac-spans": (128, "training spans of the EK-FAC comparison"),
     "memory-spans": (64, "spans of the memory measurement of each tool"),
     "train-examples": (2000, "texts of the one epoch of fine-tuning, without --run"),
-    "batch": (32, "texts in a batch of a peer"),
+    "batch": (0, "texts in a batch of a peer; 0: the fastest of 16, 32 and 64 in a trial"),
     "seed": (0, "of the sample and the model"),
 }
 
@@ -51,6 +52,8 @@ NOTES = (
     "Points are computed once and given to every tool. All else is counted: examining the model, the tests' side.",
     "kronfluence and captum score all texts, masked and whole, on both sides; (g'_m - g').(g_m - g) is combined from "
     "these products. Their texts are sorted by length, all tests go in one block.",
+    "captum runs a backward pass per example by default; its batched way needs gradients to be started behind the "
+    "frozen trunk, which is done for it here.",
     "Scaled times: what a run on one span takes is fixed, the rest grows in proportion to the spans.",
     "Recompute per test: plain autograd, text by text, each training gradient anew for each test.",
     "Necessary work: `benchmarks/flops.py`. EK-FAC: `benchmarks/ekfac_check.py` says what was done to compare alike.",

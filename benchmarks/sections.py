@@ -2,140 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 
 import ours
 import vhp_peer
-from apart import measured_apart
-from flops import necessary_flops
-from recompute import recompute_per_test, reference_scores
-from report import Results, Time
-from timing import Agreement, GemmRate, Timed, agreement, scaled
-from workload import Workload, corpus
-
-
-@dataclass
-class Run:
-    """What the sections share."""
-
-    asked: argparse.Namespace
-    work: Workload
-    results: Results
-    gemm: GemmRate
-
-    def say(self, text: str) -> None:
-        """Progress, at once."""
-        print(f"   {text}", flush=True)
-
-
-class Rounds:
-    """Times of several tools, round after round."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.times: dict[str, list[float]] = defaultdict(list)
-        self.last: dict[str, Timed] = {}
-
-    def note(self, tool: str, found: Timed) -> None:
-        """One time of the present round."""
-        self.times[tool].append(found.seconds)
-        self.last[tool] = found
-        self.run.say(f"{tool}: {found.seconds:.2f} s ({found.measured})")
-
-    def seconds(self, tool: str) -> float:
-        """Median over the rounds."""
-        return median(self.times[tool])
-
-    def ratio(self, tool: str, to: str) -> float:
-        """Median over the rounds of the ratio within a round."""
-        pairs = zip(self.times[tool], self.times[to], strict=True)
-        return median(mine / theirs for mine, theirs in pairs)
-
-
-def peers(run: Run) -> None:
-    """`tracin++` at all points, by every tool; and the share of the machine's limit."""
-    from captum_peer import tracincp_scores
-    from kronfluence_peer import identity_scores
-
-    asked, work, rounds = run.asked, run.work, Rounds(run)
-    total, batch = len(work.train), asked.batch
-    for number in range(asked.repeats):
-        run.gemm.measure()
-        before = ours.tracin(work)
-        rounds.note(
-            "kronfluence",
-            scaled(lambda n: identity_scores(work.few(n), batch), asked.kronfluence_spans, total),
-        )
-        rounds.note(
-            "captum",
-            scaled(lambda n: tracincp_scores(work.few(n), batch), asked.captum_spans, total),
-        )
-        after = ours.tracin(work)
-        spans = [(number * asked.recompute_spans + i) % total for i in range(asked.recompute_spans)]
-        rounds.note("recompute per test", recompute_per_test(work, number % len(work.tests), spans))
-        rounds.note("spanfluence", replace(after, seconds=(before.seconds + after.seconds) / 2))
-        rounds.note("spanfluence, one point", ours.tracin(work, work.points[:1]))
-    _peer_rows(run, rounds)
-    _limit_rows(run, rounds)
-    _agreement_rows(run, rounds)
-
-
-def _peer_rows(run: Run, rounds: Rounds) -> None:
-    points = len(run.work.points)
-    job = f"tracin++ at {points} points, {len(run.work.tests)} tests x {len(run.work.train)} spans"
-    bars = {"kronfluence": 5.0, "captum": 15.0, "recompute per test": 100.0}
-    for tool in ("spanfluence", *bars):
-        found = rounds.last[tool]
-        run.results.times.append(Time(job, tool, rounds.seconds(tool), found.measured))
-    for tool, bar in bars.items():
-        run.results.at_least(
-            f"`tracin++`, {points} points, cold: faster than {tool}",
-            rounds.ratio(tool, "spanfluence"),
-            bar,
-            note="" if rounds.last[tool].measured == "all" else rounds.last[tool].measured,
-        )
-
-
-def _limit_rows(run: Run, rounds: Rounds) -> None:
-    run.gemm.measure()
-    rate = run.gemm.median
-    run.results.facts["matrix products"] = f"{rate / 1e9:.0f} GFLOP/s (float32, median of the run)"
-    for points, tool in ((len(run.work.points), "spanfluence"), (1, "spanfluence, one point")):
-        flops = necessary_flops(run.work, points)
-        share = flops / rate / rounds.seconds(tool)
-        run.results.at_least(
-            f"share of the limit, {points} point{'s' if points > 1 else ''}",
-            share,
-            0.45,
-            unit="%",
-            note=f"{flops / 1e9 / len(run.work.train):.2f} necessary GFLOP per span, "
-            f"{1e3 * rounds.seconds(tool) / len(run.work.train):.1f} ms",
-        )
-
-
-def _agreement_rows(run: Run, rounds: Rounds) -> None:
-    mine = rounds.last["spanfluence"].scores
-    for tool in ("kronfluence", "captum"):
-        theirs = rounds.last[tool].scores
-        _agreement(run, tool, agreement(mine[:, : theirs.shape[1]], theirs))
-    some = run.work.few(run.asked.reference_spans)
-    some = replace(some, tests=some.tests[: run.asked.reference_tests])
-    some.__dict__["points"] = run.work.points
-    run.say("checking against plain autograd ...")
-    reference = reference_scores(some)
-    size = reference.shape
-    _agreement(run, "plain autograd", agreement(mine[: size[0], : size[1]], reference))
-
-
-def _agreement(run: Run, tool: str, found: Agreement) -> None:
-    run.say(f"agreement with {tool}: {found}")
-    name = f"agreement with {tool}"
-    run.results.at_most(f"{name}: error / largest score", found.error, 1e-4, unit="error")
-    run.results.at_least(f"{name}: rank correlation", found.spearman, 0.9999, unit="rank")
+from apart import Apart, measured_apart
+from peers import peers
+from report import Time
+from rounds import Rounds, Run
+from timing import agreement
+from workload import corpus
 
 
 def methods(run: Run) -> None:
@@ -220,9 +99,10 @@ def memory(run: Run) -> None:
         run.results.plain(what, found.peak_bytes, shown)
 
 
-def _apart(run: Run, tool: str, spans: int):  # noqa: ANN202
+def _apart(run: Run, tool: str, spans: int) -> Apart:
     asked = run.asked
-    flags = {"points": 1, "threads": asked.threads, "seed": asked.seed, "batch": asked.batch}
+    batch = run.batches.get(tool, asked.batch or 32)
+    flags = {"points": 1, "threads": asked.threads, "seed": asked.seed, "batch": batch}
     return measured_apart(tool, asked.run, asked.tests, spans, **flags)
 
 
@@ -233,7 +113,7 @@ def ekfac(run: Run) -> None:
     work = replace(
         run.work, train=run.work.train[: run.asked.ekfac_spans], tests=run.work.tests[:16]
     )
-    damping, found = ekfac_agreements(work, run.asked.batch)
+    damping, found = ekfac_agreements(work, run.batches.get("kronfluence", 32))
     for way, one in found.items():
         run.say(f"{way}: {one}")
     run.results.at_least(

@@ -111,11 +111,12 @@ def draw(found: Found, path: Path) -> None:
     for (name, value), colour in zip(marks.items(), (GREY, ORANGE), strict=True):
         axis.axvline(value, color=colour, ls="--", lw=1, label=f"{name} ({value:.1e})")
     axis.set_xscale("log")
-    axis.set_ylim(min(0.0, float(low.min())) - 0.02, 1.03)
+    depth = max(1.0 - float(low.min()), 0.01)
+    axis.set_ylim(1.0 - 1.06 * depth, 1.0 + 0.06 * depth)
     axis.set_xlabel("lambda (absolute damping of the Gauss-Newton curvature)")
     axis.set_ylabel("rank correlation with faithful")
     axis.set_title("if++ tends to tracin++ at the final point as lambda grows", fontsize=10)
-    axis.legend(fontsize=8, frameon=False, loc="lower right")
+    axis.legend(fontsize=8, frameon=False, loc="best")
     axis.spines[["top", "right"]].set_visible(False)
     with atomic_write(path) as temporary:
         figure.savefig(temporary, format="png", dpi=120)
