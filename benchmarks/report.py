@@ -110,9 +110,9 @@ def markdown(results: Results) -> str:
         met = {True: "met", False: "**not met**", None: ""}[row.met]
         note = f" ({row.note})" if row.note else ""
         lines.append(f"| {row.what}{note} | {row.shown} | {row.bar} | {met} |")
-    lines += ["", "| job | tool | seconds | measured on |", "|---|---|---|---|"]
-    lines += [f"| {t.job} | {t.tool} | {t.seconds:.4g} | {t.measured} |" for t in results.times]
     if results.times:
+        lines += ["", "| job | tool | seconds | measured on |", "|---|---|---|---|"]
+        lines += [f"| {t.job} | {t.tool} | {t.seconds:.4g} | {t.measured} |" for t in results.times]
         lines += ["", "![Times of the tools](results.png)"]
     lines += ["", *(f"- {note}" for note in results.notes)]
     return "\n".join(lines).rstrip() + "\n"
@@ -157,7 +157,7 @@ def _bars(axis: Any, job: str, group: Sequence[Time]) -> None:
     bars = axis.barh([t.tool for t in group], [t.seconds for t in group])
     for bar, t in zip(bars, group, strict=True):
         own = t.tool.startswith("spanfluence")
-        bar.set(color=OURS if own else PEER, hatch="" if own else "//", edgecolor="white")
+        bar.set(facecolor=OURS if own else PEER, hatch="" if own else "//", edgecolor="white")
         share = "" if t is first else f"  ({t.seconds / first.seconds:.3g}x)"
         shown = f"  {t.seconds:.3g} s{share}"
         axis.text(t.seconds, bar.get_y() + bar.get_height() / 2, shown, va="center", fontsize=8)

@@ -116,7 +116,7 @@ def draw(found: Found, path: Path) -> None:
     axis.set_xlabel("lambda (absolute damping of the Gauss-Newton curvature)")
     axis.set_ylabel("rank correlation with faithful")
     axis.set_title("if++ tends to tracin++ at the final point as lambda grows", fontsize=10)
-    axis.legend(fontsize=8, frameon=False, loc="best")
+    axis.legend(fontsize=8, framealpha=1.0, edgecolor="none", loc="best")
     axis.spines[["top", "right"]].set_visible(False)
     with atomic_write(path) as temporary:
         figure.savefig(temporary, format="png", dpi=120)
