@@ -3,6 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+BENCH_VENV := .venv-bench
+BENCH_BIN := $(BENCH_VENV)/bin
+BENCH_STAMP := $(BENCH_VENV)/.installed
+BENCH_PINS := --constraint constraints.txt --constraint benchmarks/constraints.txt
 
 .PHONY: demo test test-slow bench lint setup corpus clean
 
@@ -30,13 +34,22 @@ test: lint
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow
 
-# Speed of the span finders; READER=DIR also times a reader against its own plain forward pass.
-bench: $(STAMP)
-	$(BIN)/python benchmarks/spans.py $(if $(READER),--reader $(READER))
+# Speed against captum and kronfluence, in their own environment, then of the span finders. READER=DIR also
+# times a reader; BENCH_FLAGS="--tests 8 --spans 16 --threads 1" changes the sizes.
+bench: $(BENCH_STAMP)
+	$(BENCH_BIN)/python benchmarks/run.py $(BENCH_FLAGS)
+	$(BENCH_BIN)/python benchmarks/spans.py $(if $(READER),--reader $(READER),--limit 2000)
+
+# kronfluence declares torchvision, which its code does not need: it goes in without its dependencies.
+$(BENCH_STAMP): pyproject.toml constraints.txt benchmarks/constraints.txt
+	test -x $(BENCH_BIN)/python || $(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_BIN)/pip install --quiet $(BENCH_PINS) --editable '.[demo]' captum accelerate einops einconv opt-einsum
+	$(BENCH_BIN)/pip install --quiet $(BENCH_PINS) --no-deps kronfluence
+	@touch $@
 
 # Write the bundled corpus anew from its generator.
 corpus: $(STAMP)
 	$(BIN)/python -m spanfluence.data.bundled
 
 clean:
-	rm -rf $(VENV) demo build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(BENCH_VENV) demo build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .coverage

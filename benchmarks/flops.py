@@ -1,0 +1,113 @@
+"""Floating-point operations that exact span scores cannot do without, counted from layer shapes.
+
+Per text the trunk once; per point the tail forwards, backwards to the outputs of the first attributed layers, and
+per layer the cheaper of two products: from matrices (each unit's gradient written out, then one product with all
+tests) or from rows. A multiplication and an addition count as two. Only matrix products are counted; norms,
+activation functions and biases come on top. A BERT whose head reads the first token is assumed: its last block
+needs keys and values everywhere, and all else at one position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import nn
+from workload import Workload
+
+from spanfluence import TextClassifier
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A linear layer. `place`: trunk, first (block of the tail), middle, last (block) or head."""
+
+    place: str
+    name: str
+    size: int  # inputs x outputs
+    width: int  # inputs + outputs
+
+    def rows(self, tokens: int) -> int:
+        """How many positions of a text it must be run at, and have gradients."""
+        if self.place == "head" or (
+            self.place == "last" and not self.name.endswith(("key", "value"))
+        ):
+            return 1
+        return tokens
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether the gradient must pass through it: not where it reads the trunk's states."""
+        reads_trunk = self.name.endswith(("query", "key", "value"))
+        return self.place != "trunk" and not (self.place == "first" and reads_trunk)
+
+
+def linears(classifier: TextClassifier) -> list[Linear]:
+    """The layers of the model, in order."""
+    blocks = classifier.model.config.num_hidden_layers
+    depth = classifier.trunk.depth if classifier.trunk is not None else 0
+    found = []
+    for name, module in classifier.model.named_modules():
+        if isinstance(module, nn.Linear):
+            shape = module.in_features, module.out_features
+            place = _place(name, depth, blocks)
+            found.append(Linear(place, name, shape[0] * shape[1], sum(shape)))
+    return found
+
+
+def _place(name: str, depth: int, blocks: int) -> str:
+    _, found, rest = name.partition(".layer.")
+    if not found:
+        return "head"
+    number = int(rest.partition(".")[0])
+    if number < depth:
+        return "trunk"
+    if number == blocks - 1:
+        return "last"
+    return "first" if number == depth else "middle"
+
+
+def trunk_flops(layers: Sequence[Linear], hidden: int, tokens: int) -> float:
+    """One text through the frozen blocks."""
+    own = [layer for layer in layers if layer.place == "trunk"]
+    blocks = sum(layer.name.endswith("query") for layer in own)
+    return 2.0 * tokens * sum(layer.size for layer in own) + blocks * 4 * tokens**2 * hidden
+
+
+def tail_flops(layers: Sequence[Linear], hidden: int, tokens: int) -> float:
+    """One text forwards and backwards through the rest."""
+    total = 0.0
+    for layer in layers:
+        if layer.place == "trunk":
+            continue
+        total += (1 + layer.goes_back) * 2.0 * layer.rows(tokens) * layer.size
+        if layer.name.endswith("query"):  # two products forwards, four backwards
+            total += 12 * layer.rows(tokens) * tokens * hidden
+    return total
+
+
+def product_flops(layers: Sequence[Linear], tests: Sequence[int], train: Sequence[int]) -> float:
+    """Inner products of all pairs; every unit has two texts of the given length."""
+    total = 0.0
+    for layer in layers:
+        if layer.place == "trunk":
+            continue
+        ours = sum(2 * layer.rows(tokens) for tokens in tests)
+        theirs = sum(2 * layer.rows(tokens) for tokens in train)
+        by_matrices = 2.0 * layer.size * (ours + theirs + len(tests) * len(train))
+        by_rows = 2.0 * layer.width * ours * theirs
+        total += min(by_matrices, by_rows)
+    return total
+
+
+def necessary_flops(work: Workload, points: int) -> float:
+    """Of `tracin++` for the workload, cold."""
+    layers, hidden = linears(work.linear), work.linear.model.config.hidden_size
+    tests, train = (
+        [len(text) for text in work.linear.encoder.encode(side)]
+        for side in (work.tests, work.train)
+    )
+    texts = 2 * [*tests, *train]
+    once = sum(trunk_flops(layers, hidden, tokens) for tokens in texts)
+    each = sum(tail_flops(layers, hidden, tokens) for tokens in texts)
+    return once + points * (each + product_flops(layers, tests, train))

@@ -1,0 +1,129 @@
+"""`tracin++` by every tool: times, the share of the machine's limit, and whether the scores agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import ours
+from flops import necessary_flops
+from recompute import recompute_per_test, reference_scores
+from report import Time
+from rounds import Rounds, Run
+from timing import Agreement, agreement, scaled, timed
+from workload import Workload
+
+BATCHES = (16, 32, 64)
+
+
+def peers(run: Run) -> None:
+    """`tracin++` at all points, by every tool; and the share of the machine's limit."""
+    from captum_peer import tracincp_scores
+    from kronfluence_peer import identity_scores
+
+    asked, work, rounds = run.asked, run.work, Rounds(run)
+    total = len(work.train)
+    kronfluence = _with_best_batch(run, "kronfluence", identity_scores)
+    captum = _with_best_batch(run, "captum", tracincp_scores)
+    one_by_one = partial(tracincp_scores, batch_size=run.batches["captum"], batched=False)
+    for number in range(asked.repeats):
+        run.gemm.measure()
+        before = ours.tracin(work)
+        rounds.note(
+            "kronfluence",
+            scaled(lambda n: kronfluence(work.few(n)), asked.kronfluence_spans, total),
+        )
+        rounds.note(
+            "captum",
+            scaled(lambda n: one_by_one(work.few(n)), asked.captum_spans, total),
+        )
+        rounds.note(
+            "captum, batched",
+            scaled(lambda n: captum(work.few(n)), asked.captum_spans, total),
+        )
+        after = ours.tracin(work)
+        spans = [(number * asked.recompute_spans + i) % total for i in range(asked.recompute_spans)]
+        rounds.note("recompute per test", recompute_per_test(work, number % len(work.tests), spans))
+        rounds.note("spanfluence", replace(after, seconds=(before.seconds + after.seconds) / 2))
+        rounds.note("spanfluence, one point", ours.tracin(work, work.points[:1]))
+    _peer_rows(run, rounds)
+    _limit_rows(run, rounds)
+    _agreement_rows(run, rounds)
+
+
+def _with_best_batch(
+    run: Run, peer: str, scores: Callable[[Workload, int], np.ndarray]
+) -> Callable[[Workload], np.ndarray]:
+    """A peer with the batch size that served it best on a part of the work."""
+    if run.asked.batch:
+        run.batches[peer] = run.asked.batch
+    else:
+        part = run.work.few(64)
+        part.__dict__["points"] = run.work.points[:1]
+        scores(run.work.few(1), 2)  # imports and warm-up
+        trials = {size: timed(partial(scores, part, size)).seconds for size in BATCHES}
+        run.batches[peer] = min(trials, key=trials.__getitem__)
+        run.say(f"{peer}: " + ", ".join(f"batch {n}: {s:.1f} s" for n, s in trials.items()))
+    run.results.facts[f"batch of {peer}"] = f"{run.batches[peer]} texts"
+    return lambda work: scores(work, run.batches[peer])
+
+
+def _peer_rows(run: Run, rounds: Rounds) -> None:
+    points = len(run.work.points)
+    job = f"tracin++ at {points} points, {len(run.work.tests)} tests x {len(run.work.train)} spans"
+    bars = {
+        "kronfluence": 5.0,
+        "captum": 15.0,
+        "captum, batched": 15.0,
+        "recompute per test": 100.0,
+    }
+    for tool in ("spanfluence", *bars):
+        found = rounds.last[tool]
+        run.results.times.append(Time(job, tool, rounds.seconds(tool), found.measured))
+    for tool, bar in bars.items():
+        run.results.at_least(
+            f"`tracin++`, {points} points, cold: faster than {tool}",
+            rounds.ratio(tool, "spanfluence"),
+            bar,
+            note="" if rounds.last[tool].measured == "all" else rounds.last[tool].measured,
+        )
+
+
+def _limit_rows(run: Run, rounds: Rounds) -> None:
+    run.gemm.measure()
+    rate = run.gemm.median
+    run.results.facts["matrix products"] = f"{rate / 1e9:.0f} GFLOP/s (float32, median of the run)"
+    for points, tool in ((len(run.work.points), "spanfluence"), (1, "spanfluence, one point")):
+        flops = necessary_flops(run.work, points)
+        share = flops / rate / rounds.seconds(tool)
+        run.results.at_least(
+            f"share of the limit, {points} point{'s' if points > 1 else ''}",
+            share,
+            0.45,
+            unit="%",
+            note=f"{flops / 1e9 / len(run.work.train):.2f} necessary GFLOP per span, "
+            f"{1e3 * rounds.seconds(tool) / len(run.work.train):.1f} ms",
+        )
+
+
+def _agreement_rows(run: Run, rounds: Rounds) -> None:
+    mine = rounds.last["spanfluence"].scores
+    for tool in ("kronfluence", "captum", "captum, batched"):
+        theirs = rounds.last[tool].scores
+        _agreement(run, tool, agreement(mine[:, : theirs.shape[1]], theirs))
+    some = run.work.few(run.asked.reference_spans)
+    some = replace(some, tests=some.tests[: run.asked.reference_tests])
+    some.__dict__["points"] = run.work.points
+    run.say("checking against plain autograd ...")
+    reference = reference_scores(some)
+    size = reference.shape
+    _agreement(run, "plain autograd", agreement(mine[: size[0], : size[1]], reference))
+
+
+def _agreement(run: Run, tool: str, found: Agreement) -> None:
+    run.say(f"agreement with {tool}: {found}")
+    name = f"agreement with {tool}"
+    run.results.at_most(f"{name}: error / largest score", found.error, 1e-4, unit="error")
+    run.results.at_least(f"{name}: rank correlation", found.spearman, 0.9999, unit="rank")
