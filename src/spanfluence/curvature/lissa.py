@@ -14,6 +14,7 @@ from spanfluence.curvature import Block
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.rng import numpy_generator
 
+PIECE_BYTES = 2 << 20  # of a product that is written out piece by piece
 WINDOW = 20  # steps whose mean norm is compared with that of the steps before
 
 
@@ -59,26 +60,32 @@ class Lissa:
                 going = ~self._settled(norms)
                 if not going.all():
                     for result, values in zip(solved, running, strict=True):
-                        result[active[~going]] = self.scale * values[~going]
+                        result[active[~going]] = values[~going]
                     block, running = ([v[going] for v in part] for part in (block, running))
                     active, norms = active[going], [norm[going] for norm in norms[-WINDOW:]]
                 if not len(active):
-                    return solved
-        for result, values in zip(solved, running, strict=True):
-            result[active] = self.scale * values
-        return solved
+                    break
+        if len(active) == len(solved[0]):
+            solved = running
+        else:
+            for result, values in zip(solved, running, strict=True):
+                result[active] = values
+        return [values.mul_(self.scale) for values in solved]
 
     def _step(self, products: Sequence[Written], block: Block, running: Block) -> Tensor:
         """One step in place, piece by piece; returns the new norms."""
         damp = self.damping * self.scale
         square = torch.zeros(len(running[0]), dtype=torch.float64, device=running[0].device)
         for product, vectors, h in zip(products, block, running, strict=True):
-            for first, push in product.columns():
+            clamps = product.bound() > self.clamp
+            for first, push in product.columns(PIECE_BYTES):
                 columns = slice(first, first + push.shape[1])
                 own = h[:, columns]
-                own.mul_(1 - damp).add_(vectors[:, columns])
-                own.sub_(push.clamp_(-self.clamp, self.clamp), alpha=self.scale)
-                square += own.square().sum(1)
+                torch.add(vectors[:, columns], own, alpha=1 - damp, out=own)
+                if clamps:
+                    push = push.clamp(-self.clamp, self.clamp)
+                own.sub_(push, alpha=self.scale)
+                square += torch.linalg.vector_norm(own, dim=1).double().square()
         return square.sqrt()
 
     def _settled(self, norms: list[Tensor]) -> Tensor:
@@ -97,8 +104,11 @@ class Lissa:
 class Written(Protocol):
     """H h of one layer for a block of vectors."""
 
-    def columns(self) -> Iterator[tuple[int, Tensor]]:
-        """(first column, values) piece by piece; a piece may be overwritten by its reader."""
+    def columns(self, chunk_bytes: int) -> Iterator[tuple[int, Tensor]]:
+        """(first column, values) piece by piece; a piece lives until the next."""
+
+    def bound(self) -> float:
+        """No element is larger in size."""
 
 
 class HessianProducts(Protocol):

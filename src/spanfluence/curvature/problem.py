@@ -9,13 +9,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from spanfluence.capture import Capture, owned, requiring_gradients
+from spanfluence.capture import Capture
 from spanfluence.curvature import Block, Operator
 from spanfluence.curvature.cg import Cg
 from spanfluence.curvature.ekfac import Ekfac
 from spanfluence.curvature.ggn import Ggn
-from spanfluence.curvature.hessian import can_run, hessian_products, hessian_rows
-from spanfluence.curvature.lissa import Lissa, Written
+from spanfluence.curvature.hessian import Product, hessian_products
+from spanfluence.curvature.lissa import Lissa
 from spanfluence.curvature.rows import CurvatureRows
 from spanfluence.encoding import length_batches
 from spanfluence.errors import InputError
@@ -48,26 +48,17 @@ class TrainingProblem:
     def __len__(self) -> int:
         return len(self._encoded)
 
-    def losses(self, index: int, copies: int) -> Float[Tensor, " copies"]:
-        """Cross-entropy of one training instance, as often as asked for."""
+    def loss(self, index: int) -> Tensor:
+        """Cross-entropy of one training instance."""
         batch = [self._encoded[index]]
         inputs = self.classifier.encoder.collate(batch, self.classifier.device)
         states = self.classifier.trunk_states(batch, inputs, keep=True)
-        if states is not None:
-            states = states.expand(copies, -1, -1)
-        inputs = {name: values.expand(copies, -1) for name, values in inputs.items()}
         logits = self.classifier.tail_logits(inputs, states)
-        return text_losses(logits, self._labels[index].expand(copies), "loss")
+        return text_losses(logits, self._labels[index : index + 1], "loss").sum()
 
-    def products(self, index: int, block: Block) -> Sequence[Written]:
+    def products(self, index: int, block: Block) -> list[Product]:
         """H_k h of one instance at the present parameters for every h of the block, per layer."""
-        layers = self.capture.layers
-        if can_run(layers):
-            return hessian_rows(layers, lambda: self.losses(index, len(block[0])), block)
-        leaves = [p for layer in layers for p in owned(layer)]
-        with requiring_gradients(leaves):
-            loss = self.losses(index, 1).sum()
-            return hessian_products(loss, [owned(layer) for layer in layers], block)
+        return hessian_products(self.capture.layers, lambda: self.loss(index), block)
 
     def rows(self, point: ModelPoint, sample: int, seed: int) -> CurvatureRows:
         """Gauss-Newton rows of a seeded sample of training instances at a point."""
