@@ -277,7 +277,7 @@ class Functional(Logistic):
 
 
 def written(products) -> Tensor:
-    pieces = [values.clone() for product in products for _, values in product.columns(1000)]
+    pieces = [values.clone() for product in products for _, values in product.columns()]
     return torch.cat([piece.flatten(1) for piece in pieces], 1)
 
 
@@ -297,10 +297,11 @@ def test_products_of_a_classifier(tiny_folder, family, attribute):
         products = problem.products(2, block)
         found = written(products)
     assert not any(p.requires_grad for p in classifier.attributed.values())
-    for product in products:
-        for first, part in product.columns(1000):
-            if product.rows is not None and first < product.rows.inputs.shape[2]:
-                assert part.abs().max() <= product.bound() * (1 + 1e-9)
+    for product, part in zip(products, found.split(sizes, 1), strict=True):
+        assert part.abs().max() <= product.bound() * (1 + 1e-9)
+        h = torch.ones_like(part)
+        product.subtract_from(h, 0.5)
+        torch.testing.assert_close(h, 1.0 - 0.5 * part)
 
     inputs = classifier.encoder.collate(classifier.encoder.encode([train[2]]), classifier.device)
     label = torch.tensor([classifier.label_id(train[2].label)])

@@ -30,21 +30,39 @@ class Product:
     rows: MatrixGradient | None
     rest: Float[Tensor, "vectors some"] | None
 
-    def columns(self, chunk_bytes: int) -> Iterator[tuple[int, Float[Tensor, "vectors some"]]]:
+    def columns(self) -> Iterator[tuple[int, Float[Tensor, "vectors some"]]]:
         """Written out piece by piece: (first column, values). A piece lives until the next."""
-        first = 0
         if self.rows is not None:
-            yield from self.rows.columns(chunk_bytes)
-            first = self.rows.inputs.shape[2] * self.rows.outputs.shape[2]
+            yield from self.rows.columns()
         if self.rest is not None:
-            yield first, self.rest
+            yield self._weights, self.rest
+
+    @property
+    def _weights(self) -> int:
+        rows = self.rows
+        return 0 if rows is None else rows.inputs.shape[2] * rows.outputs.shape[2]
+
+    def subtract_from(self, h: Float[Tensor, "vectors size"], times: float) -> None:
+        """h - times * H h, in place: the rows go straight into h, in one pass over it."""
+        if self.rows is not None:
+            left, right = self.rows.outputs, self.rows.inputs
+            if self.rows.transposed:
+                left, right = right, left
+            matrices = h[:, : self._weights].view(len(h), left.shape[2], right.shape[2])
+            matrices.baddbmm_(left.transpose(1, 2), right, alpha=-times)
+        if self.rest is not None:
+            h[:, self._weights :].sub_(self.rest, alpha=times)
 
     def bound(self) -> float:
-        """No element of the rows' matrix is larger: Cauchy-Schwarz over the rows."""
-        if self.rows is None:
-            return float("inf")
-        norms = [part.norm(dim=1).amax(1) for part in (self.rows.inputs, self.rows.outputs)]
-        return float((norms[0] * norms[1]).max())
+        """No element is larger in size (by Cauchy-Schwarz over the rows)."""
+        bounds = [0.0]
+        if self.rows is not None:
+            sides = (self.rows.inputs, self.rows.outputs)
+            lengths = [torch.linalg.vector_norm(side, dim=(1, 2)) for side in sides]
+            bounds.append(float((lengths[0] * lengths[1]).max()))
+        if self.rest is not None and self.rest.numel():
+            bounds.append(float(self.rest.abs().max()))
+        return max(bounds)
 
 
 def hessian_products(

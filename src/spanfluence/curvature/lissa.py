@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,10 +11,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from spanfluence.curvature import Block
+from spanfluence.curvature.hessian import Product
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.rng import numpy_generator
 
-PIECE_BYTES = 2 << 20  # of a product that is written out piece by piece
 WINDOW = 20  # steps whose mean norm is compared with that of the steps before
 
 
@@ -49,7 +49,7 @@ class Lissa:
     def solve(self, problem: HessianProducts, block: Block) -> Block:
         """Estimates for all vectors of the block; each stops when the norm of its h settles."""
         order = numpy_generator(self.seed, "lissa").integers(len(problem), size=self.max_steps)
-        solved = [torch.empty_like(vectors) for vectors in block]
+        solved: Block = []
         running = [vectors.clone() for vectors in block]
         active = torch.arange(len(block[0]), device=block[0].device)
         norms: list[Tensor] = []
@@ -59,34 +59,31 @@ class Lissa:
             if step % WINDOW == 0 and step >= 2 * WINDOW:
                 going = ~self._settled(norms)
                 if not going.all():
+                    solved = solved or [torch.empty_like(vectors) for vectors in block]
                     for result, values in zip(solved, running, strict=True):
                         result[active[~going]] = values[~going]
                     block, running = ([v[going] for v in part] for part in (block, running))
                     active, norms = active[going], [norm[going] for norm in norms[-WINDOW:]]
                 if not len(active):
                     break
-        if len(active) == len(solved[0]):
-            solved = running
-        else:
-            for result, values in zip(solved, running, strict=True):
-                result[active] = values
-        return [values.mul_(self.scale) for values in solved]
+        for result, values in zip(solved, running, strict=False):
+            result[active] = values
+        return [values.mul_(self.scale) for values in solved or running]
 
-    def _step(self, products: Sequence[Written], block: Block, running: Block) -> Tensor:
-        """One step in place, piece by piece; returns the new norms."""
+    def _step(self, products: Sequence[Product], block: Block, running: Block) -> Tensor:
+        """One step in place; returns the new norms."""
         damp = self.damping * self.scale
-        square = torch.zeros(len(running[0]), dtype=torch.float64, device=running[0].device)
+        squares = []
         for product, vectors, h in zip(products, block, running, strict=True):
-            clamps = product.bound() > self.clamp
-            for first, push in product.columns(PIECE_BYTES):
-                columns = slice(first, first + push.shape[1])
-                own = h[:, columns]
-                torch.add(vectors[:, columns], own, alpha=1 - damp, out=own)
-                if clamps:
-                    push = push.clamp(-self.clamp, self.clamp)
-                own.sub_(push, alpha=self.scale)
-                square += torch.linalg.vector_norm(own, dim=1).double().square()
-        return square.sqrt()
+            torch.add(vectors, h, alpha=1 - damp, out=h)
+            if product.bound() <= self.clamp:
+                product.subtract_from(h, self.scale)
+            else:
+                for first, push in product.columns():
+                    own = h[:, first : first + push.shape[1]]
+                    own.sub_(push.clamp(-self.clamp, self.clamp), alpha=self.scale)
+            squares.append(torch.linalg.vector_norm(h, dim=1).double().square())
+        return torch.stack(squares).sum(0).sqrt()
 
     def _settled(self, norms: list[Tensor]) -> Tensor:
         now = torch.stack(norms[-WINDOW:]).mean(0)
@@ -101,21 +98,11 @@ class Lissa:
             )
 
 
-class Written(Protocol):
-    """H h of one layer for a block of vectors."""
-
-    def columns(self, chunk_bytes: int) -> Iterator[tuple[int, Tensor]]:
-        """(first column, values) piece by piece; a piece lives until the next."""
-
-    def bound(self) -> float:
-        """No element is larger in size."""
-
-
 class HessianProducts(Protocol):
     """A training set as LiSSA sees it."""
 
     def __len__(self) -> int:
         """Number of training instances."""
 
-    def products(self, index: int, block: Block) -> Sequence[Written]:
+    def products(self, index: int, block: Block) -> Sequence[Product]:
         """H_k h of one instance for every h of the block, per layer."""
