@@ -16,7 +16,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 CHUNK_BYTES = 6 << 20  # of a matrix that is written out piece by piece
-WIDE_CHUNK_BYTES = 32 << 20  # the same where both sides of a product are large
+WIDE_CHUNK_BYTES = 32 << 20  # the same where all units are needed at once
+GROUP = 64  # units written out together where they need not all be
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,10 @@ class MatrixGradient:
         for first, values in self.columns():
             result[first : first + values.shape[1]] = values.T
         return result
+
+    def some(self, units: slice) -> MatrixGradient:
+        """Some of the units, as views."""
+        return replace(self, inputs=self.inputs[units], outputs=self.outputs[units])
 
     def as_matrix(self, values: Float[Tensor, "tests size"]) -> Float[Tensor, "tests out in"]:
         """Flattened gradients of this layer as matrices (out, in), the bias as a last column."""
@@ -199,9 +204,11 @@ def gram(layer: LayerGradient) -> Float[Tensor, "units units"]:
 def weighted_sum(
     layer: LayerGradient, weights: Float[Tensor, "tests units"]
 ) -> Float[Tensor, "tests size"]:
-    """sum_u weights_tu g_u, written out."""
+    """sum_u weights_tu g_u, written out, a test per column in memory."""
     if isinstance(layer, MatrixGradient):
-        return torch.cat([weights @ values for _, values in layer.columns(WIDE_CHUNK_BYTES)], 1)
+        turned = weights.T.contiguous()
+        pieces = [values.T @ turned for _, values in layer.columns(WIDE_CHUNK_BYTES)]
+        return torch.cat(pieces).T
     if isinstance(layer, EmbeddingGradient):
         result = weights.new_zeros(weights.shape[0], layer.table_rows, layer.outputs.shape[-1])
         for unit in range(layer.units):
@@ -250,8 +257,10 @@ def _inner_by_columns(
 ) -> Float[Tensor, "tests units"]:
     """Written-out tests against rows, piece by piece: the whole of the training side never exists."""
     result = tests.new_zeros(train.units, tests.shape[1])
-    for first, values in train.columns():
-        result.addmm_(values, tests[first : first + values.shape[1]])
+    for start in range(0, train.units, GROUP):
+        part = train.some(slice(start, start + GROUP))
+        for first, values in part.columns():
+            result[start : start + GROUP].addmm_(values, tests[first : first + values.shape[1]])
     return result.T
 
 
