@@ -67,12 +67,16 @@ class MatrixGradient:
     @cached_property
     def transposed_dense(self) -> Float[Tensor, "size units"]:
         """`dense()` with a unit per column: the layout in which one side of a product is read fastest."""
-        weights = self.inputs.shape[2] * self.outputs.shape[2] if self.weight else 0
-        size = weights + (self.outputs.shape[2] if self.bias else 0)
-        result = self.outputs.new_empty(size, self.units)
+        result = self.outputs.new_empty(self.size, self.units)
         for first, values in self.columns():
             result[first : first + values.shape[1]] = values.T
         return result
+
+    @property
+    def size(self) -> int:
+        """How many parameters."""
+        wide, high = self.inputs.shape[2], self.outputs.shape[2]
+        return (wide * high if self.weight else 0) + (high if self.bias else 0)
 
     def some(self, units: slice) -> MatrixGradient:
         """Some of the units, as views."""
@@ -207,8 +211,10 @@ def weighted_sum(
     """sum_u weights_tu g_u, written out, a test per column in memory."""
     if isinstance(layer, MatrixGradient):
         turned = weights.T.contiguous()
-        pieces = [values.T @ turned for _, values in layer.columns(WIDE_CHUNK_BYTES)]
-        return torch.cat(pieces).T
+        result = weights.new_empty(layer.size, weights.shape[0])
+        for first, values in layer.columns(WIDE_CHUNK_BYTES):
+            torch.mm(values.T, turned, out=result[first : first + values.shape[1]])
+        return result.T
     if isinstance(layer, EmbeddingGradient):
         result = weights.new_zeros(weights.shape[0], layer.table_rows, layer.outputs.shape[-1])
         for unit in range(layer.units):
