@@ -12,11 +12,11 @@ from spanfluence.gradients import (
     EmbeddingGradient,
     MatrixGradient,
     TextRows,
+    add_weighted_sum,
     better_written_out,
     gram,
     inner,
     stack,
-    weighted_sum,
 )
 from spanfluence.gradients import written_out as written_out_block
 
@@ -74,7 +74,10 @@ def check(layer) -> None:
     torch.testing.assert_close(layer.square_norms(), expected.square().sum(1))
     torch.testing.assert_close(gram(layer), expected @ expected.T)
     weights = randn(5, 2, layer.units)
-    torch.testing.assert_close(weighted_sum(layer, weights), weights @ expected)
+    onto = randn(6, 2, expected.shape[1])
+    torch.testing.assert_close(
+        add_weighted_sum(onto, layer, weights, beta=0.5), 0.5 * onto + weights @ expected
+    )
     if isinstance(layer, MatrixGradient):
         pieces = [(first, values.clone()) for first, values in layer.columns(chunk_bytes=1)]
         assert [first for first, _ in pieces] == running_widths(pieces)

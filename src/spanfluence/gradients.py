@@ -68,9 +68,13 @@ class MatrixGradient:
     def transposed_dense(self) -> Float[Tensor, "size units"]:
         """`dense()` with a unit per column: the layout in which one side of a product is read fastest."""
         result = self.outputs.new_empty(self.size, self.units)
+        self.write_into(result)
+        return result
+
+    def write_into(self, result: Float[Tensor, "size units"]) -> None:
+        """Write `dense()` with a unit per column."""
         for first, values in self.columns():
             result[first : first + values.shape[1]] = values.T
-        return result
 
     @property
     def size(self) -> int:
@@ -205,23 +209,28 @@ def gram(layer: LayerGradient) -> Float[Tensor, "units units"]:
     return torch.tril(total) + torch.tril(total, -1).T
 
 
-def weighted_sum(
-    layer: LayerGradient, weights: Float[Tensor, "tests units"]
+def add_weighted_sum(
+    values: Float[Tensor, "tests size"],
+    layer: LayerGradient,
+    weights: Float[Tensor, "tests units"],
+    *,
+    beta: float = 1.0,
 ) -> Float[Tensor, "tests size"]:
-    """sum_u weights_tu g_u, written out, a test per column in memory."""
+    """beta values_t + sum_u weights_tu g_u, written out with a test per column in memory."""
     if isinstance(layer, MatrixGradient):
-        turned = weights.T.contiguous()
-        result = weights.new_empty(layer.size, weights.shape[0])
-        for first, values in layer.columns(WIDE_CHUNK_BYTES):
-            torch.mm(values.T, turned, out=result[first : first + values.shape[1]])
+        turned, given = weights.T.contiguous(), values.T
+        result = values.new_empty(given.shape)
+        for first, piece in layer.columns(WIDE_CHUNK_BYTES):
+            rows = slice(first, first + piece.shape[1])
+            torch.addmm(given[rows], piece.T, turned, beta=beta, out=result[rows])
         return result.T
     if isinstance(layer, EmbeddingGradient):
-        result = weights.new_zeros(weights.shape[0], layer.table_rows, layer.outputs.shape[-1])
+        result = (beta * values).view(len(values), layer.table_rows, -1)
         for unit in range(layer.units):
-            rows = weights[:, unit, None, None] * layer.outputs[unit]
-            result.index_add_(1, layer.ids[unit], rows)
+            own = weights[:, unit, None, None] * layer.outputs[unit]
+            result.index_add_(1, layer.ids[unit], own)
         return result.flatten(1)
-    return weights @ layer.values
+    return torch.addmm(values, weights, layer.values, beta=beta)
 
 
 def _rows_are_cheaper(tests: MatrixGradient, train: MatrixGradient) -> bool:
@@ -429,21 +438,27 @@ def stack(parts: Sequence[LayerGradient]) -> LayerGradient:
 
 
 def _stack_rows(parts: Sequence[Tensor]) -> Tensor:
-    most = max(part.shape[1] for part in parts)
-    filled = []
+    most, units = max(part.shape[1] for part in parts), sum(len(part) for part in parts)
+    filled = parts[0].new_zeros(units, most, *parts[0].shape[2:])
+    first = 0
     for part in parts:
-        space = part.new_zeros(part.shape[0], most - part.shape[1], *part.shape[2:])
-        filled.append(torch.cat([part, space], 1))
-    return torch.cat(filled)
+        filled[first : first + len(part), : part.shape[1]] = part
+        first += len(part)
+    return filled
 
 
 def written_out(parts: Sequence[LayerGradient]) -> DenseGradient:
     """Units of several batches as one block of written-out gradients, a unit per column in memory."""
-    columns = [
-        part.dense().T if isinstance(part, EmbeddingGradient) else part.transposed_dense
-        for part in parts
-    ]
-    return DenseGradient((columns[0] if len(parts) == 1 else torch.cat(columns, 1)).T)
+    if isinstance(parts[0], MatrixGradient):
+        matrices = [part for part in parts if isinstance(part, MatrixGradient)]
+        units = sum(part.units for part in matrices)
+        result = parts[0].outputs.new_empty(parts[0].size, units)
+        last = 0
+        for part in matrices:
+            last += part.units
+            part.write_into(result[:, last - part.units : last])
+        return DenseGradient(result.T)
+    return DenseGradient(torch.cat([part.dense().T for part in parts], 1).T)
 
 
 def better_written_out(parts: Sequence[LayerGradient]) -> bool:

@@ -75,8 +75,8 @@ class CgOperator:
 
     def _product(self, block: Block) -> Block:
         """(M'M/n + lambda I) v."""
-        inside = self.rows.combined(self.rows.times(block) / self.rows.instances)
-        return [part + self.damping * values for part, values in zip(inside, block, strict=True)]
+        weights = self.rows.times(block) / self.rows.instances
+        return self.rows.added_to(block, weights, beta=self.damping)
 
 
 def _dots(left: Block, right: Block) -> Tensor:

@@ -49,5 +49,4 @@ class GgnOperator:
     def solve(self, block: Block) -> Block:
         """Exact for every vector of the block."""
         weights = torch.cholesky_solve(self.rows.times(block).T, self.cholesky).T
-        inside = self.rows.combined(weights)
-        return [(values - part) / self.damping for values, part in zip(block, inside, strict=True)]
+        return self.rows.added_to(block, weights / -self.damping, beta=1 / self.damping)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from spanfluence.curvature import AUTO_FRACTION, Block, Damping
 from spanfluence.errors import NumericsError
-from spanfluence.gradients import DenseGradient, LayerGradient, gram, inner, weighted_sum
+from spanfluence.gradients import DenseGradient, LayerGradient, add_weighted_sum, gram, inner
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +58,11 @@ class CurvatureRows:
         ]
         return torch.stack(parts).double().sum(0)
 
-    def combined(self, weights: Float[Tensor, "tests rows"]) -> Block:
-        """WM for weights W."""
-        return [weighted_sum(layer, weights.to(_dtype(layer))) for layer in self.layers]
-
-
-def _dtype(layer: LayerGradient) -> torch.dtype:
-    return layer.values.dtype if isinstance(layer, DenseGradient) else layer.outputs.dtype
+    def added_to(
+        self, block: Block, weights: Float[Tensor, "tests rows"], *, beta: float = 1.0
+    ) -> Block:
+        """beta V + WM for vectors V and weights W."""
+        return [
+            add_weighted_sum(values, layer, weights.to(values.dtype), beta=beta)
+            for values, layer in zip(block, self.layers, strict=True)
+        ]
