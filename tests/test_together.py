@@ -1,0 +1,94 @@
+"""Several methods in one pass: the same scores, fewer passes through the model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tiny
+
+from spanfluence import Explainer, TextClassifier, scores_together
+from spanfluence.capture import Capture
+from spanfluence.errors import InputError
+
+TRAIN, TESTS = tiny.make_examples(14, seed=21), tiny.make_examples(3, seed=22)
+
+
+@pytest.fixture
+def classifier(tiny_folder):
+    return TextClassifier.load(tiny_folder("bert"))
+
+
+def passes(monkeypatch) -> list[int]:
+    """Texts of every forward pass with gradients, as they happen."""
+    seen: list[int] = []
+    original = Capture.objectives
+
+    def spy(self, inputs, states, of_logits):
+        seen.append(len(inputs["input_ids"]))
+        return original(self, inputs, states, of_logits)
+
+    monkeypatch.setattr(Capture, "objectives", spy)
+    return seen
+
+
+@pytest.mark.parametrize(
+    "methods",
+    [
+        ("tracinf", "tracin+", "tracin++"),
+        ("faithful", "pinpoint"),
+        ("tracin++", "pinpoint", "faithful"),
+    ],
+)
+def test_together_as_alone(classifier, methods):
+    first = Explainer(classifier, TRAIN, methods[0])
+    group = [first, *(first.also(name) for name in methods[1:])]
+    together = scores_together(group, TESTS)
+    for explainer, scores in zip(group, together, strict=True):
+        alone = Explainer(classifier, TRAIN, explainer.name).scores(TESTS)
+        np.testing.assert_allclose(scores, alone, rtol=1e-4, atol=1e-5 * np.abs(alone).max())
+
+
+def test_instances_and_spans_share_their_passes(classifier, monkeypatch):
+    first = Explainer(classifier, TRAIN, "tracin++")
+    second = first.also("tracin+")
+    assert all(a is b for a, b in zip(first.points, second.points, strict=True))
+    first.scores(TESTS[:1])  # examines the layers
+    seen = passes(monkeypatch)
+    scores_together([first, second], TESTS)
+    both = sum(seen)
+    seen.clear()
+    first.scores(TESTS)
+    second.scores(TESTS)
+    assert both < 0.75 * sum(seen), "the training side of both is the same"
+
+
+def test_locality_drops_rows_and_work(classifier):
+    """Only the span's rows enter the products of a layer that sees every token."""
+    explainer = Explainer(classifier, TRAIN, "pinpoint", label="given")
+    from spanfluence.batches import UnitBatches
+
+    job = explainer.job_for(TESTS)
+    wide = Explainer(classifier, TRAIN, "pinpoint", locality="text", label="given").job_for(TESTS)
+    rows = []
+    for side in (job.train, wide.train):
+        batch = next(iter(UnitBatches(classifier, [side])))
+        layers = batch.gradients(explainer.capture, [0])[0].layers
+        rows.append(max(layer.row_count for layer in layers if hasattr(layer, "row_count")))
+    assert rows[0] < 0.6 * rows[1]
+
+
+def test_strangers_cannot_run_together(classifier):
+    strangers = [Explainer(classifier, TRAIN, name) for name in ("faithful", "pinpoint")]
+    with pytest.raises(InputError, match="made from each other"):
+        scores_together(strangers, TESTS)
+
+
+def test_no_tests_give_no_rows(classifier):
+    [scores] = scores_together([Explainer(classifier, TRAIN)], [])
+    assert scores.shape[0] == 0
+
+
+def test_a_budget_below_one_test_is_an_error(classifier):
+    explainer = Explainer(classifier, TRAIN, "tracin++", memory_bytes=1000)
+    with pytest.raises(InputError, match="more than the budget"):
+        explainer.scores(TESTS)
