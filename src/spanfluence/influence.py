@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from spanfluence.allocator import keep_freed_memory
 from spanfluence.batches import BATCH_TOKENS, Side, UnitBatch, UnitBatches, UnitGradients
 from spanfluence.capture import Capture
 from spanfluence.curvature import Operator
@@ -79,6 +80,7 @@ class Influence:
         All jobs ask about the same number of tests. `advance` is called with the number of (test block,
         training unit) steps of the first job just done.
         """
+        keep_freed_memory()
         results = [np.zeros((len(job.tests.units), len(job.train.units))) for job in jobs]
         train = UnitBatches(self.classifier, [job.train for job in jobs], batch_tokens)
         for block in self._blocks(jobs, memory_bytes):
