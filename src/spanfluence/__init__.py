@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from spanfluence.curvature.lissa import Lissa
     from spanfluence.data import load_examples
     from spanfluence.errors import SpanfluenceError
-    from spanfluence.explain import Explainer, scores_together
+    from spanfluence.explain import Explainer
     from spanfluence.explanation import Explanation
     from spanfluence.methods import METHODS, Method
     from spanfluence.model import TextClassifier
     from spanfluence.points import DeltaFaithful, ModelPoint
+    from spanfluence.together import scores_together
     from spanfluence.train import train_classifier
     from spanfluence.units import Example, Span, Unit
 
@@ -42,7 +43,7 @@ _HOMES = {
     "TextClassifier": "model",
     "Unit": "units",
     "load_examples": "data",
-    "scores_together": "explain",
+    "scores_together": "together",
     "train_classifier": "train",
 }
 

@@ -21,13 +21,13 @@ from spanfluence.curvature.problem import (
 )
 from spanfluence.errors import InputError
 from spanfluence.explanation import Explanation, Influence, Part
-from spanfluence.influence import Influence as Scorer
 from spanfluence.influence import Job
-from spanfluence.methods import Method, Sign, UnitKind, method_named
+from spanfluence.methods import Method, Sign, method_named
 from spanfluence.model import LabelChoice, TextClassifier
 from spanfluence.points import DeltaFaithful, ModelPoint, checkpoint_points, final_point
 from spanfluence.proposal import Proposal, UnknownSpans
 from spanfluence.spans.found import Finder
+from spanfluence.together import Shared, as_test_units, run_jobs, scores_together
 from spanfluence.units import Example, Unit, units_of
 
 PointChoice = str | DeltaFaithful | Sequence[ModelPoint]
@@ -107,7 +107,7 @@ class Explainer:
         _check_masking(classifier, self.method)
         self.train_units: list[Unit] = units_of(self.train, self.method.units[1])
         self._label_ids = classifier.label_ids([unit.example for unit in self.train_units], "given")
-        self._shared: _Shared = _Shared() if sharing is None else sharing._shared
+        self.shared: Shared = Shared() if sharing is None else sharing.shared
         self.points: list[ModelPoint] = self._make_points(points)
         self.curvature = self._make_curvature(curvature, damping, curvature_sample)
 
@@ -130,8 +130,8 @@ class Explainer:
 
     def job_for(self, tests: Sequence[Example]) -> Job:
         """What `scores(tests)` will run; all spans of a test are taken together."""
-        units = _test_units(tests)[self.method.units[0]]
-        return self._job(units, self.classifier.label_ids(tests, self.label))
+        units = as_test_units(tests)[self.method.units[0]]
+        return self.job(units, self.classifier.label_ids(tests, self.label))
 
     def _make_points(self, points: PointChoice | None) -> list[ModelPoint]:
         if points is not None and not isinstance(points, str | DeltaFaithful):
@@ -142,15 +142,15 @@ class Explainer:
         recipe = points if isinstance(points, DeltaFaithful) else DeltaFaithful()
         kind = self.method.points
         key = (kind, recipe, self.seed)
-        if key not in self._shared.points:
-            self._shared.points[key] = (
+        if key not in self.shared.points:
+            self.shared.points[key] = (
                 recipe.points(self.classifier, self.train, self.seed)
                 if kind == "delta"
                 else checkpoint_points(self.classifier)
                 if kind == "checkpoints"
                 else final_point(self.classifier)
             )
-        return self._shared.points[key]
+        return self.shared.points[key]
 
     def _make_curvature(
         self,
@@ -177,9 +177,9 @@ class Explainer:
     @property
     def capture(self) -> Capture:
         """Made at the first use: probing the layers costs a few passes."""
-        if self._shared.capture is None:
-            self._shared.capture = Capture(self.classifier)
-        return self._shared.capture
+        if self.shared.capture is None:
+            self.shared.capture = Capture(self.classifier)
+        return self.shared.capture
 
     def _operators(self) -> list[Operator | None]:
         """P at each point."""
@@ -188,7 +188,7 @@ class Explainer:
         return [self._operator(self.curvature, point) for point in self.points]
 
     def _operator(self, curvature: Curvature, point: ModelPoint) -> Operator:
-        shared = self._shared
+        shared = self.shared
         if shared.problem is None:
             shared.problem = TrainingProblem(self.classifier, self.train, self.capture)
         key = (curvature, id(point))
@@ -196,7 +196,8 @@ class Explainer:
             shared.operators[key] = operator_at(curvature, shared.problem, point)
         return shared.operators[key]
 
-    def _job(self, units: Sequence[Unit], label_ids: Int[np.ndarray, " units"]) -> Job:
+    def job(self, units: Sequence[Unit], label_ids: Int[np.ndarray, " units"]) -> Job:
+        """What has to run to score test units for their labels."""
         test, train = self.method.units
         return Job(
             self.method,
@@ -224,9 +225,14 @@ class Explainer:
         label_ids: Int[np.ndarray, " units"],
         advance: Callable[[int], None],
     ) -> Float[np.ndarray, "tests units"]:
-        return _run([self], [self._job(units, label_ids)], advance)[0] if units else self._none()
+        return (
+            run_jobs([self], [self.job(units, label_ids)], advance)[0]
+            if units
+            else self.no_scores()
+        )
 
-    def _none(self) -> Float[np.ndarray, "tests units"]:
+    def no_scores(self) -> Float[np.ndarray, "tests units"]:
+        """The matrix of no tests."""
         return np.zeros((0, len(self.train_units)), dtype=np.float32)
 
     def explain(self, example: Example, top_k: int = 10) -> Explanation:
@@ -361,57 +367,6 @@ class Explainer:
                 "each is covered by its whole text."
             )
         return notes
-
-
-class _Shared:
-    """What explainers over one model and training set have in common."""
-
-    def __init__(self) -> None:
-        self.points: dict[tuple[str, DeltaFaithful, int], list[ModelPoint]] = {}
-        self.operators: dict[tuple[Curvature, int], Operator] = {}
-        self.capture: Capture | None = None
-        self.problem: TrainingProblem | None = None
-
-
-def scores_together(
-    explainers: Sequence[Explainer],
-    tests: Sequence[Example],
-    *,
-    advance: Callable[[int], None] = lambda done: None,
-) -> list[Float[np.ndarray, "tests units"]]:
-    """`scores` of several explainers in one pass over their training set.
-
-    They must be made from each other by `also`: texts, points and solves that they share run once.
-    """
-    first = explainers[0]
-    if any(other._shared is not first._shared for other in explainers):
-        raise InputError("explainers can run together only if made from each other: use .also(...)")
-    if not tests:
-        return [explainer._none() for explainer in explainers]
-    units = _test_units(tests)
-    labels = {e.label: first.classifier.label_ids(tests, e.label) for e in explainers}
-    jobs = [e._job(units[e.method.units[0]], labels[e.label]) for e in explainers]
-    return _run(explainers, jobs, advance)
-
-
-def _test_units(tests: Sequence[Example]) -> dict[UnitKind, list[Unit]]:
-    return {
-        "span": [Unit(test, test.spans) for test in tests],
-        "instance": [Unit(test) for test in tests],
-    }
-
-
-def _run(
-    explainers: Sequence[Explainer], jobs: Sequence[Job], advance: Callable[[int], None]
-) -> list[Float[np.ndarray, "tests units"]]:
-    first = explainers[0]
-    found = Scorer(first.classifier, first.capture).scores(
-        jobs, memory_bytes=first.memory_bytes, batch_tokens=first.batch_tokens, advance=advance
-    )
-    return [
-        scores * np.float32(e.method.paper_sign if e.sign == "paper" else 1)
-        for e, scores in zip(explainers, found, strict=True)
-    ]
 
 
 def _check_masking(classifier: TextClassifier, method: Method) -> None:

@@ -18,13 +18,14 @@ from jaxtyping import Int
 from spanfluence import baselines
 from spanfluence.baselines import Embedder
 from spanfluence.errors import InputError
-from spanfluence.explain import Explainer, scores_together
+from spanfluence.explain import Explainer
 from spanfluence.influence import bytes_per_test
 from spanfluence.methods import method_named
 from spanfluence.metrics import Matrix
 from spanfluence.model import LabelChoice, TextClassifier
 from spanfluence.points import ModelPoint
 from spanfluence.progress import progress_bar
+from spanfluence.together import scores_together
 from spanfluence.units import Example, Unit, units_of
 
 Asked = Mapping[str, Any]
