@@ -187,6 +187,11 @@ def test_rows_that_only_fill_up_are_not_counted():
     assert layer.rows[2].tolist() == [0, 1, 1, 1, 1]
     check_inner(layer, matrix(3, 2, 1, 5, 6))
     check_inner(matrix(3, 2, 1, 5, 6), layer)
+    layer.outputs[:] = 0.0
+    empty = MatrixGradient(layer.inputs, layer.outputs)
+    assert empty.row_count == 0
+    check_inner(empty, matrix(3, 2, 1, 5, 6))
+    check_inner(matrix(3, 2, 1, 5, 6), empty)
 
 
 # --- from texts to units -----------------------------------------------------------------------------
