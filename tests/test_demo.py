@@ -64,15 +64,16 @@ def test_planted_spans_are_counted_by_row_and_words():
     assert demo.planted_among(answer) == {"planted": 1, "decoy": 1, "other": 2}
 
 
-def test_the_error_is_the_surest_one_and_its_span_is_the_phrase():
+def test_the_error_leans_most_on_the_phrase_which_is_its_span():
     texts = [f"{word} soup {FAULT.phrase}." for word in ("Good", "Fine", "Best")]
     examples = []
     for text in texts:
         start = text.index(FAULT.phrase)
         spans = (Span(0, 4), Span(start, start + len(FAULT.phrase)))
         examples.append(Example(text, "positive", "soup", spans))
-    answers = {texts[0]: (0.6, 0.1, 0.3), texts[1]: (0.9, 0.1, 0.0), texts[2]: (0.1, 0.0, 0.9)}
-    chosen = story._error_case(Fixed(answers), examples)
+    answers = {texts[0]: (0.9, 0.1, 0.0), texts[1]: (0.6, 0.1, 0.3), texts[2]: (0.1, 0.0, 0.9)}
+    needs = dict(zip(texts, (1.0, 3.0, 9.0), strict=True))
+    chosen = story._error_case(Fixed(answers, needs), examples)
     assert chosen == replace(examples[1], spans=examples[1].spans[1:])
     right = Fixed(dict.fromkeys(texts, (0.1, 0.1, 0.8)))
     with pytest.raises(InputError, match="makes no planted error: delete the demo folder"):

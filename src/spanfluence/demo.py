@@ -19,7 +19,7 @@ from spanfluence.points import DeltaFaithful
 from spanfluence.report.html import render_page
 from spanfluence.runs import RunFolder
 from spanfluence.train import train_classifier
-from spanfluence.units import Example
+from spanfluence.units import Example, Span
 
 SETTINGS: dict[str, Any] = {"learning_rate": 3e-4, "batch_size": 16, "epochs": 8}
 
@@ -116,21 +116,22 @@ def _good_case(classifier: TextClassifier, examples: Sequence[Example]) -> Examp
 
 
 def _error_case(classifier: TextClassifier, examples: Sequence[Example]) -> Example:
-    """The triggered positive test row that the model most surely calls negative; its span is the trigger."""
-    predicted = classifier.predict(examples)
-    negative = classifier.label_id("negative")
+    """The triggered row called negative that leans most on the trigger, which becomes its only span."""
+    labels, _ = classifier.predict(examples)
     wrong = [
-        (probabilities[negative], example)
-        for example, label, probabilities in zip(examples, *predicted, strict=True)
+        replace(example, spans=tuple(s for s in example.spans if _is_trigger(example.text, s)))
+        for example, label in zip(examples, labels, strict=True)
         if label == "negative"
     ]
     if not wrong:
         raise InputError(
             "the trained model makes no planted error: delete the demo folder and run it again"
         )
-    chosen = max(wrong, key=lambda pair: pair[0])[1]
-    trigger = [s for s in chosen.spans if chosen.text[s.start : s.end] == FAULT.phrase]
-    return replace(chosen, spans=tuple(trigger))
+    return max(wrong, key=lambda example: classifier.importance(example, example.spans)[0])
+
+
+def _is_trigger(text: str, span: Span) -> bool:
+    return text[span.start : span.end] == FAULT.phrase
 
 
 def _page(demo: Demo) -> str:
