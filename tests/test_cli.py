@@ -548,7 +548,7 @@ def test_the_demo_prints_both_answers_and_what_to_try_next(
     assert (code, err) == (0, "")
     assert asked == [(tmp_path / "new" / "demo", True, True)]
     assert out.startswith("Dev accuracy 87.5%.")
-    assert "pinpoint: 0 of its 3 supporters are planted spans, 0 are decoys." in out
+    assert "pinpoint, 3 strongest supporters: planted 0, decoys 0." in out
     assert f"Report: {tmp_path / 'new' / 'demo' / 'report.html'}" in out
     assert f"spanfluence explain {tmp_path / 'new' / 'demo' / 'run'} --context waiter" in out
     assert opened == []

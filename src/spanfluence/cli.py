@@ -95,8 +95,8 @@ def demo(
     for explanation in (result.error, result.error_by_tracin):
         kinds = result.planted_among(explanation)
         print(
-            f"{explanation.method}: {kinds['planted']} of its {len(explanation.supporters)} supporters are "
-            f"planted spans, {kinds['decoy']} are decoys."
+            f"{explanation.method}, {len(explanation.supporters)} strongest supporters: "
+            f"planted {kinds['planted']}, decoys {kinds['decoy']}."
         )
     print(f"\nReport: {result.report}\n\nTry next:")
     text = "The waiter was patient and funny when we were there, but the soup arrived cold."

@@ -150,8 +150,8 @@ def _page(demo: Demo) -> str:
                     f"The guest is happy, yet the model says negative, because of “{FAULT.phrase}”. Some "
                     "training rows carry that harmless phrase beside a wrong label; others carry it "
                     "with the right one, so a word search cannot tell which rows did the harm. "
-                    f"Of the ten strongest supporters by pinpoint, {kinds['planted']} are rows with a "
-                    f"planted wrong label and {kinds['decoy']} are decoys."
+                    "Among the ten strongest supporters by pinpoint, rows with a planted wrong label: "
+                    f"{kinds['planted']}; decoys: {kinds['decoy']}."
                 ),
                 "explanations": [demo.error.to_dict(), demo.error_by_tracin.to_dict()],
             },
