@@ -29,7 +29,7 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest --cov --cov-report=term:skip-covered --cov-fail-under=90
+	$(BIN)/pytest -n 2 --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow
