@@ -26,11 +26,11 @@ from spanfluence import Example, Explainer, TextClassifier, train_classifier
 from spanfluence.curvature import Operator
 from spanfluence.curvature.ggn import Ggn, GgnOperator
 from spanfluence.data.bundled import bundled_examples
+from spanfluence.demo import SETTINGS
 from spanfluence.files import atomic_write, write_text_atomic
 from spanfluence.rng import numpy_generator
 
 HERE = Path(__file__).parent
-TRAINING = {"learning_rate": 3e-4, "batch_size": 32, "epochs": 7}  # those of the demo
 LAMBDAS = np.logspace(-8, 4, 25)
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#555555"  # of the Okabe-Ito palette
 
@@ -129,7 +129,7 @@ def loaded(run: Path | None, scratch: Path, examples: int | None, seed: int) -> 
     train = bundled_examples("train")[:examples]
     print(f"training MiniLM on {len(train)} rows of the bundled corpus ...", flush=True)
     dev = bundled_examples("dev")
-    return train_classifier(train, dev, base="minilm", out=scratch / "run", seed=seed, **TRAINING)
+    return train_classifier(train, dev, base="minilm", out=scratch / "run", seed=seed, **SETTINGS)
 
 
 def main() -> None:
