@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 import tiny
 import torch
 
-from spanfluence import TextClassifier
+from spanfluence import TextClassifier, cli
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # nothing here may reach for the network
 torch.set_num_threads(1)  # tiny models: threads only wait for each other
@@ -32,3 +33,21 @@ def tiny_folder(tmp_path_factory):
 @pytest.fixture
 def classifier(tiny_folder) -> TextClassifier:
     return TextClassifier.load(tiny_folder("bert"))
+
+
+@pytest.fixture
+def spanfluence_(monkeypatch, capsys):
+    """A function: arguments of `spanfluence` -> (exit code, standard output, standard error)."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["spanfluence", *map(str, arguments)])
+        capsys.readouterr()
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        return code, *capsys.readouterr()
+
+    return run

@@ -35,24 +35,6 @@ QUICK = ("--epochs", "3", "--lr", "0.001", "--batch-size", "6")
 
 
 @pytest.fixture
-def spanfluence_(monkeypatch, capsys):
-    """A function: arguments -> (exit code, standard output, standard error)."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["spanfluence", *map(str, arguments)])
-        capsys.readouterr()
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        return code, *capsys.readouterr()
-
-    return run
-
-
-@pytest.fixture
 def refused(spanfluence_):
     """A function: arguments -> the one line of the error, after all that must be true of it."""
 

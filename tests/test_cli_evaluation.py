@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import tiny
 
-from spanfluence import cli, train_classifier
+from spanfluence import train_classifier
 from spanfluence.data import save_examples
 from spanfluence.spans.embedding import SentenceEncoder
 
 TRAIN = tiny.make_examples(20, seed=1)
 DEV = tiny.make_examples(12, seed=2)
-
-
-@pytest.fixture
-def command(monkeypatch, capsys):
-    """A function: arguments -> (exit code, standard output, standard error)."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["spanfluence", *map(str, arguments)])
-        capsys.readouterr()
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        return code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -50,15 +31,15 @@ def dev(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["audit", "evaluate", "reproduce"])
-def test_help(command, name):
-    code, out, err = command(name, "--help")
+def test_help(spanfluence_, name):
+    code, out, err = spanfluence_(name, "--help")
     assert (code, err) == (0, "")
     assert "Usage: spanfluence" in out
     assert name in out
 
 
-def test_audit(command, run_folder, dev, tmp_path):
-    code, out, err = command(
+def test_audit(spanfluence_, run_folder, dev, tmp_path):
+    code, out, err = spanfluence_(
         "audit", run_folder, "--dev", dev, "--out", tmp_path / "out", "--top", 3
     )
     assert code == 0, err
@@ -66,25 +47,25 @@ def test_audit(command, run_folder, dev, tmp_path):
     assert "Suspected labels" in out
     assert (tmp_path / "out" / "audit.html").is_file()
     assert err.count("wrote ") == 6
-    code, out, err = command("audit", run_folder, "--dev", dev, "--out", tmp_path / "out")
+    code, out, err = spanfluence_("audit", run_folder, "--dev", dev, "--out", tmp_path / "out")
     assert (code, out) == (2, "")
     assert err == f"error: {tmp_path / 'out'} is not empty: choose a new folder for --out\n"
 
 
-def test_audit_as_json(command, run_folder, dev):
-    code, out, _ = command("audit", run_folder, "--dev", dev, "--json")
+def test_audit_as_json(spanfluence_, run_folder, dev):
+    code, out, _ = spanfluence_("audit", run_folder, "--dev", dev, "--json")
     assert code == 0
     assert json.loads(out)["format"] == "spanfluence.audit/1"
 
 
-def test_evaluate(command, run_folder, dev, tmp_path, monkeypatch):
+def test_evaluate(spanfluence_, run_folder, dev, tmp_path, monkeypatch):
     def embed(texts):
         return np.array([[len(text), 1.0] for text in texts])
 
     monkeypatch.setattr(SentenceEncoder, "load", lambda: SimpleNamespace(embed=embed))
     out = tmp_path / "evaluation"
     options = ["--stages", "sanity", "--methods", "pinpoint", "--quick", "--out", out]
-    code, printed, err = command("evaluate", run_folder, "--tests", dev, *options)
+    code, printed, err = spanfluence_("evaluate", run_folder, "--tests", dev, *options)
     assert code == 0, err
     assert printed.endswith(f"Tables and figures: {out / 'EVALUATION.md'}\n")
     assert (out / "tables" / "sanity.csv").is_file()
@@ -103,9 +84,9 @@ def test_evaluate(command, run_folder, dev, tmp_path, monkeypatch):
         (["reproduce", "mams", "--data", "NONE", "--out", "OUT", "--stages", "x"], "no stage 'x'"),
     ],
 )
-def test_bad_input(command, run_folder, dev, tmp_path, arguments, message):
+def test_bad_input(spanfluence_, run_folder, dev, tmp_path, arguments, message):
     places = {"RUN": run_folder, "DEV": dev, "NONE": tmp_path / "none", "OUT": tmp_path / "out"}
-    code, out, err = command(*(places.get(each, each) for each in arguments))
+    code, out, err = spanfluence_(*(places.get(each, each) for each in arguments))
     assert (code, out) == (2, ""), err
     assert err.startswith("error: ")
     assert err.count("\n") == 1

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 import tiny
 
-from spanfluence import Example, cli, load_examples
+from spanfluence import Example, load_examples
 from spanfluence.data import save_examples
 
 EXAMPLES = [
@@ -17,55 +16,42 @@ EXAMPLES = [
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """A function: arguments -> (exit code, standard output, standard error)."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["spanfluence", *map(str, arguments)])
-        capsys.readouterr()
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        return code, *capsys.readouterr()
-
-    return call
-
-
-@pytest.fixture
 def data(tmp_path):
     save_examples(EXAMPLES, tmp_path / "data.jsonl")
     return tmp_path / "data.jsonl"
 
 
-def test_a_file_a_table_and_a_page(run, data, tmp_path):
+def test_a_file_a_table_and_a_page(spanfluence_, data, tmp_path):
     out, page = tmp_path / "spans.jsonl", tmp_path / "spans.html"
-    code, said, err = run("spans", data, "--finder", "clauses", "--out", out, "--html", page)
+    code, said, err = spanfluence_(
+        "spans", data, "--finder", "clauses", "--out", out, "--html", page
+    )
     assert (code, err) == (0, f"Page: {page}\n")
     assert "finder clauses" in said
     assert all(example.spans for example in load_examples(out))
     assert page.read_text(encoding="utf-8").rstrip().endswith("</html>")
-    code, _, err = run("spans", data, "--finder", "words", "--out", out)
+    code, _, err = spanfluence_("spans", data, "--finder", "words", "--out", out)
     assert code == 2
     assert "the file exists" in err
-    code, _, err = run("spans", data, "--out", tmp_path / "b.jsonl", "--html", page)
+    code, _, err = spanfluence_("spans", data, "--out", tmp_path / "b.jsonl", "--html", page)
     assert code == 2
     assert "already exists" in err
     assert (
-        run("spans", data, "--finder", "words", "--out", out, "--overwrite", "--html", page)[0] == 0
+        spanfluence_(
+            "spans", data, "--finder", "words", "--out", out, "--overwrite", "--html", page
+        )[0]
+        == 0
     )
 
 
-def test_auto_says_what_it_chose(run, tmp_path):
+def test_auto_says_what_it_chose(spanfluence_, tmp_path):
     save_examples([Example("It was cold, but fine by me.")], tmp_path / "plain.jsonl")
-    code, said, _ = run("spans", tmp_path / "plain.jsonl", "--out", tmp_path / "out.jsonl")
+    code, said, _ = spanfluence_("spans", tmp_path / "plain.jsonl", "--out", tmp_path / "out.jsonl")
     assert code == 0
     assert said.startswith("auto chose clauses: the texts are short and have no contexts.\n")
 
 
-def test_options_limits_and_models(run, data, tiny_folder, tmp_path):
+def test_options_limits_and_models(spanfluence_, data, tiny_folder, tmp_path):
     reader = tiny.make_tiny_reader(tmp_path / "reader")
     runs = {
         "ngrams": ("--option", "most=2", "--limit", "3"),
@@ -74,7 +60,7 @@ def test_options_limits_and_models(run, data, tiny_folder, tmp_path):
     }
     for finder, extra in runs.items():
         out = tmp_path / f"{finder}.jsonl"
-        code, said, err = run("spans", data, "--finder", finder, "--out", out, *extra)
+        code, said, err = spanfluence_("spans", data, "--finder", finder, "--out", out, *extra)
         assert code == 0, err
         rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
         assert len(rows) == (3 if finder == "ngrams" else 6)
@@ -97,8 +83,8 @@ def test_options_limits_and_models(run, data, tiny_folder, tmp_path):
         (("--finder", "words", "--limit", "0"), "leaves nothing"),
     ],
 )
-def test_refusals(run, data, tmp_path, extra, says):
-    code, said, err = run("spans", data, "--out", tmp_path / "out.jsonl", *extra)
+def test_refusals(spanfluence_, data, tmp_path, extra, says):
+    code, said, err = spanfluence_("spans", data, "--out", tmp_path / "out.jsonl", *extra)
     assert (code, said) == (2, "")
     assert err.startswith("error: ")
     assert err.count("\n") == 1
@@ -106,12 +92,14 @@ def test_refusals(run, data, tmp_path, extra, says):
     assert not (tmp_path / "out.jsonl").exists()
 
 
-def test_explain_uses_found_spans_on_both_sides(run, data, tiny_folder, tmp_path):
+def test_explain_uses_found_spans_on_both_sides(spanfluence_, data, tiny_folder, tmp_path):
     spans = tmp_path / "spans.jsonl"
-    run("spans", data, "--finder", "clauses", "--out", spans)
+    spanfluence_("spans", data, "--finder", "clauses", "--out", spans)
     text = "The soup was cold, but the wine list was great."
     given = ("explain", tiny_folder("bert"), "--train", spans, "--text", text, "--json")
-    code, out, err = run(*given, "--finder", "words", "--max-spans", "2", "--mask-mode", "delete")
+    code, out, err = spanfluence_(
+        *given, "--finder", "words", "--max-spans", "2", "--mask-mode", "delete"
+    )
     assert code == 0, err
     found = json.loads(out)
     (part,) = found["parts"]
@@ -119,10 +107,10 @@ def test_explain_uses_found_spans_on_both_sides(run, data, tiny_folder, tmp_path
     assert found["settings"]["mask"] == "delete"
     assert found["train_units"] == sum(len(example.spans) for example in load_examples(spans))
     assert not any("whole text" in note for note in found["notes"])
-    assert len(json.loads(run(*given, "--separate")[1])["parts"]) == 2
-    assert json.loads(run(*given, "--finder", "none")[1])["parts"][0]["spans"] == []
+    assert len(json.loads(spanfluence_(*given, "--separate")[1])["parts"]) == 2
+    assert json.loads(spanfluence_(*given, "--finder", "none")[1])["parts"][0]["spans"] == []
     reader = tiny.make_tiny_reader(tmp_path / "reader")
     asked = (*given, "--context", "soup", "--finder", "reader", "--reader", reader)
-    assert "found by 'reader'" in run(*asked)[1]
-    assert "needs a question-answering model" in run(*given, "--finder", "reader")[2]
-    assert "--reader has no meaning" in run(*given, "--reader", reader)[2]
+    assert "found by 'reader'" in spanfluence_(*asked)[1]
+    assert "needs a question-answering model" in spanfluence_(*given, "--finder", "reader")[2]
+    assert "--reader has no meaning" in spanfluence_(*given, "--reader", reader)[2]

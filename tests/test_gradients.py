@@ -11,7 +11,6 @@ from spanfluence.gradients import (
     DenseGradient,
     EmbeddingGradient,
     MatrixGradient,
-    TextRows,
     add_weighted_sum,
     better_written_out,
     gram,
@@ -19,6 +18,7 @@ from spanfluence.gradients import (
     stack,
 )
 from spanfluence.gradients import written_out as written_out_block
+from spanfluence.text_rows import TextRows
 
 TABLE_ROWS = 7
 SIZES = st.integers(1, 5)

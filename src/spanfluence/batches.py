@@ -12,9 +12,10 @@ from torch import Tensor
 
 from spanfluence.capture import Capture, check_finite_losses
 from spanfluence.encoding import Encoded, length_batches
-from spanfluence.gradients import LayerGradient, TextRows
+from spanfluence.gradients import LayerGradient
 from spanfluence.methods import Method, UnitKind
 from spanfluence.model import Target, TextClassifier, text_losses
+from spanfluence.text_rows import TextRows
 from spanfluence.units import Unit
 
 BATCH_TOKENS = 4096  # tokens of one gradient batch

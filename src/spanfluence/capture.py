@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 from spanfluence.encoding import Encoded
 from spanfluence.errors import NumericsError
-from spanfluence.gradients import TextRows, joined
-from spanfluence.model import Target, TextClassifier, text_losses
+from spanfluence.model import Target, TextClassifier, requiring_gradients, text_losses
+from spanfluence.text_rows import TextRows, joined
 from spanfluence.units import Example
 
 
@@ -307,18 +307,6 @@ def _attributes(layer: Layer, short: str) -> bool:
 def owned(layer: Layer) -> list[nn.Parameter]:
     """A layer's attributed parameters, weight before bias."""
     return [getattr(layer.module, name.rpartition(".")[2]) for name in layer.parameters]
-
-
-@contextmanager
-def requiring_gradients(parameters: Sequence[nn.Parameter]) -> Iterator[None]:
-    """Let parameters require gradients for a while."""
-    for parameter in parameters:
-        parameter.requires_grad_(True)
-    try:
-        yield
-    finally:
-        for parameter in parameters:
-            parameter.requires_grad_(False)
 
 
 def _materialised(outputs: Sequence[Tensor], loss: Tensor, *, retain: bool = False) -> list[Tensor]:

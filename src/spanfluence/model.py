@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -287,6 +287,19 @@ class TextClassifier:
         finally:
             for name, parameter in self.attributed.items():
                 parameter.data = own[name]
+
+
+@contextmanager
+def requiring_gradients(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
+    """Let parameters require gradients for a while."""
+    opened = list(parameters)
+    for parameter in opened:
+        parameter.requires_grad_(True)
+    try:
+        yield
+    finally:
+        for parameter in opened:
+            parameter.requires_grad_(False)
 
 
 def text_losses(

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from spanfluence.encoding import length_batches
 from spanfluence.errors import InputError, NumericsError
-from spanfluence.model import MAX_TOKENS, TextClassifier, text_losses
+from spanfluence.model import MAX_TOKENS, TextClassifier, requiring_gradients, text_losses
 from spanfluence.rng import numpy_generator
 from spanfluence.units import Example
 
@@ -135,8 +135,8 @@ def mean_gradient(classifier: TextClassifier, examples: Sequence[Example]) -> di
     total = {name: torch.zeros_like(classifier.attributed[name]) for name in names}
     encoded = classifier.encoder.encode(examples)
     label_ids = classifier.label_ids(examples, "given")
-    leaves = [classifier.attributed[name].requires_grad_(True) for name in names]
-    try:
+    leaves = list(classifier.attributed.values())
+    with requiring_gradients(leaves):
         for rows in length_batches([len(e) for e in encoded], MAX_TOKENS):
             batch = [encoded[row] for row in rows]
             inputs = classifier.encoder.collate(batch, classifier.device)
@@ -147,9 +147,6 @@ def mean_gradient(classifier: TextClassifier, examples: Sequence[Example]) -> di
             for name, gradient in zip(names, found, strict=True):
                 if gradient is not None:
                     total[name] += gradient
-    finally:
-        for leaf in leaves:
-            leaf.requires_grad_(False)
     return total
 
 

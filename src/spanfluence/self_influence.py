@@ -6,7 +6,6 @@ import numpy as np
 from jaxtyping import Float
 
 from spanfluence.batches import Side, UnitBatches
-from spanfluence.capture import Capture
 from spanfluence.errors import InputError
 from spanfluence.explain import Explainer
 from spanfluence.progress import progress_bar
@@ -33,14 +32,15 @@ def self_influence(explainer: Explainer, *, show: bool = False) -> Float[np.ndar
     kind = method.units[1]
     labels = explainer.classifier.label_ids([u.example for u in explainer.train_units], "given")
     side = Side(explainer.train_units, labels, method, kind)
-    capture = Capture(explainer.classifier)
     result = np.zeros(len(explainer.train_units))
     with progress_bar("self-influence", len(result), show=show) as advance:
         for batch in UnitBatches(explainer.classifier, [side], explainer.batch_tokens):
             rows = batch.rows(0)
             for point in explainer.points:
                 with explainer.classifier.at(point.parameters):
-                    norms = batch.gradients(capture, [0])[0].square_norms().double().sum(0)
+                    norms = (
+                        batch.gradients(explainer.capture, [0])[0].square_norms().double().sum(0)
+                    )
                 result[rows] += point.weight * norms.cpu().numpy()
             advance(len(rows))
     return result

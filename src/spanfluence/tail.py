@@ -13,7 +13,7 @@ from jaxtyping import Int
 
 from spanfluence.encoding import Encoded, length_batches
 from spanfluence.errors import InputError, NumericsError
-from spanfluence.model import MAX_TOKENS, TextClassifier, text_losses
+from spanfluence.model import MAX_TOKENS, TextClassifier, requiring_gradients, text_losses
 from spanfluence.progress import progress_bar
 from spanfluence.rng import derive_seed, numpy_generator
 
@@ -126,15 +126,12 @@ class TailFit:
 @contextmanager
 def _training(classifier: TextClassifier) -> Iterator[None]:
     """Dropout on and attributed parameters open, for one step; the trunk's states are already there."""
-    classifier.model.train()
-    for parameter in classifier.attributed.values():
-        parameter.requires_grad_(True)
-    try:
-        yield
-    finally:
-        classifier.model.eval()
-        for parameter in classifier.attributed.values():
-            parameter.requires_grad_(False)
+    with requiring_gradients(classifier.attributed.values()):
+        classifier.model.train()
+        try:
+            yield
+        finally:
+            classifier.model.eval()
 
 
 def epoch_batches(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from spanfluence.curvature import Block, Damping, check_damping
+from spanfluence.curvature import Block, Damping, check_sampled
 from spanfluence.curvature.rows import CurvatureRows
 from spanfluence.errors import InputError, NumericsError
 
@@ -27,9 +27,9 @@ class Cg:
     max_steps: int = 200
 
     def __post_init__(self) -> None:
-        check_damping(self.damping)
-        if self.sample < 1 or self.max_steps < 1 or not self.tolerance > 0:
-            raise InputError(f"{self}: sample, max_steps and tolerance must be positive")
+        check_sampled(self.damping, self.sample)
+        if self.max_steps < 1 or not self.tolerance > 0:
+            raise InputError(f"{self}: max_steps and tolerance must be positive")
 
     def operator(self, rows: CurvatureRows, size: int) -> CgOperator:
         """Ready to solve at the point where `rows` were taken; `size` counts all parameters."""

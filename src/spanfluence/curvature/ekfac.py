@@ -8,9 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from spanfluence.curvature import AUTO_FRACTION, Block, Damping, check_damping
+from spanfluence.curvature import AUTO_FRACTION, Block, Damping, check_sampled
 from spanfluence.curvature.rows import CurvatureRows
-from spanfluence.errors import InputError
 from spanfluence.gradients import LayerGradient, MatrixGradient
 
 CHUNK_BYTES = 1 << 28
@@ -31,9 +30,7 @@ class Ekfac:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_damping(self.damping)
-        if self.sample < 1:
-            raise InputError(f"sample={self.sample} must be at least 1")
+        check_sampled(self.damping, self.sample)
 
     def operator(self, rows: CurvatureRows, size: int) -> EkfacOperator:
         """Bases and eigenvalues at the point where `rows` were taken."""

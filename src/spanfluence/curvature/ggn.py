@@ -8,9 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from spanfluence.curvature import Block, Damping, check_damping
+from spanfluence.curvature import Block, Damping, check_sampled
 from spanfluence.curvature.rows import CurvatureRows
-from spanfluence.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +25,7 @@ class Ggn:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_damping(self.damping)
-        if self.sample < 1:
-            raise InputError(f"sample={self.sample} must be at least 1")
+        check_sampled(self.damping, self.sample)
 
     def operator(self, rows: CurvatureRows, size: int) -> GgnOperator:
         """Ready to solve at the point where `rows` were taken; `size` counts all parameters."""

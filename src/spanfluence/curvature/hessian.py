@@ -18,9 +18,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from spanfluence.capture import Layer, owned, requiring_gradients
+from spanfluence.capture import Layer, owned
 from spanfluence.curvature import Block
 from spanfluence.gradients import MatrixGradient
+from spanfluence.model import requiring_gradients
 
 
 @dataclass(frozen=True, eq=False)
