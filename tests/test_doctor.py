@@ -31,7 +31,7 @@ def test_facts_name_versions_devices_and_extras():
 def test_a_cost_is_counted_from_the_job(classifier):
     train = tiny.make_examples(20, seed=1)
     explainer = Explainer(classifier, train, "tracin++")
-    size_of_one = 3 * 4 * sum(p.numel() for p in classifier.attributed.values())
+    size_of_one = 4 * sum(p.numel() for p in classifier.attributed.values())
     explainer.memory_bytes = 4 * size_of_one
     cost = job_cost(explainer, 10)
     assert cost.train_units == len(explainer.train_units)
@@ -45,11 +45,12 @@ def test_a_cost_is_counted_from_the_job(classifier):
     assert "3 passes (raise --memory for fewer)" in cost.rows()["passes over the training set"]
 
 
-def test_more_tests_and_more_points_cost_more(classifier):
+def test_what_costs_memory(classifier):
     train = tiny.make_examples(20, seed=1)
     one, three = (Explainer(classifier, train, method) for method in ("faithful", "tracin++"))
     assert job_cost(one, 1).memory_bytes < job_cost(one, 5000).memory_bytes
-    assert job_cost(one, 5000).memory_bytes < job_cost(three, 5000).memory_bytes
+    # Points follow each other: only one is in memory.
+    assert job_cost(one, 5000).memory_bytes == job_cost(three, 5000).memory_bytes
     solved = Explainer(classifier, train, "if++", curvature="ggn")
     assert job_cost(one, 100).memory_bytes < job_cost(solved, 100).memory_bytes
 

@@ -100,6 +100,15 @@ def test_progress_counts_every_training_unit(pinpoint):
     assert sum(steps) == len(pinpoint.train_units)
 
 
+def test_progress_comes_to_the_number_of_units_over_points_and_blocks(classifier):
+    explainer = Explainer(classifier, TRAIN, "tracin++", batch_tokens=64)
+    explainer.memory_bytes = 4 * sum(p.numel() for p in classifier.attributed.values())
+    steps: list[int] = []
+    explainer.scores([TEST, TEST], advance=steps.append)  # two blocks at three points
+    assert sum(steps) == len(explainer.train_units)
+    assert min(steps) > 0
+
+
 # --- explanations ------------------------------------------------------------------------------------
 
 

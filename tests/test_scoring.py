@@ -68,7 +68,7 @@ def test_methods_with_the_same_points_run_in_one_pass(classifier):
     }
     found = passes(classifier, asked, 2, 1 << 30)
     assert found == [["faithful", "pinpoint"], ["tracin++", "tracin+"], ["if"]]
-    one = bytes_per_test(classifier, 1, solved=False)
+    one = bytes_per_test(classifier, solved=False)
     assert passes(classifier, asked, 2, 2 * one) == [[name] for name in asked]
 
 

@@ -79,7 +79,9 @@ def without_dropout(folder: Path, out: Path) -> Path:
     return out
 
 
-def plain_loop(folder: Path, epochs: int) -> tuple[dict[str, torch.Tensor], list[float]]:
+def plain_loop(
+    folder: Path, epochs: int, warmup: int, clip: float
+) -> tuple[dict[str, torch.Tensor], list[float]]:
     """The same training in plain torch: no trunk, no cache, one padded batch after the other."""
     model = AutoModelForSequenceClassification.from_pretrained(folder, attn_implementation="eager")
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -94,7 +96,7 @@ def plain_loop(folder: Path, epochs: int) -> tuple[dict[str, torch.Tensor], list
         for e in TRAIN
     ]
     labels = [model.config.label2id[e.label] for e in TRAIN]
-    losses = []
+    losses, step = [], 0
     model.train()
     for epoch in range(1, epochs + 1):
         total = 0.0
@@ -106,17 +108,24 @@ def plain_loop(folder: Path, epochs: int) -> tuple[dict[str, torch.Tensor], list
             )
             optimizer.zero_grad()
             loss.backward()
+            if clip:
+                length = torch.cat([p.grad.flatten() for p in tuned.values()]).norm()
+                for parameter in tuned.values():
+                    parameter.grad *= min(1.0, clip / length)
+            step += 1
+            optimizer.param_groups[0]["lr"] = 1e-3 * min(1.0, step / warmup if warmup else 1.0)
             optimizer.step()
             total += loss.item() * len(batch)
         losses.append(total / len(TRAIN))
     return {name: parameter.detach() for name, parameter in tuned.items()}, losses
 
 
-def test_training_is_a_plain_torch_loop_over_the_tail(base, tmp_path):
+@pytest.mark.parametrize(("warmup", "clip"), [(0, 0.0), (9, 0.0), (0, 0.3)])
+def test_training_is_a_plain_torch_loop_over_the_tail(base, tmp_path, warmup, clip):
     folder = without_dropout(base, tmp_path / "base")
-    settings = {**FAST, "epochs": 2}
+    settings = {**FAST, "epochs": 2, "warmup": warmup, "clip": clip}
     classifier = train_classifier(TRAIN, base=folder, out=tmp_path / "run", **settings)
-    expected, losses = plain_loop(folder, 2)
+    expected, losses = plain_loop(folder, 2, warmup, clip)
     assert classifier.attributed.keys() == expected.keys()
     for name, parameter in classifier.attributed.items():
         if not name.endswith("key.bias"):  # its gradient is zero: AdamW scales up rounding errors
@@ -208,6 +217,14 @@ def test_the_rate_falls_linearly_when_asked_to(base, tmp_path):
     assert [run.load_epoch(epoch)[2]["learning_rate"] for epoch in run.epochs()] == rates[1:]
 
 
+def test_the_rate_of_a_checkpoint_is_that_of_its_last_step(base, tmp_path):
+    steps = -(-len(TRAIN) // FAST["batch_size"])
+    train_classifier(TRAIN, base=base, out=tmp_path / "run", warmup=2 * steps, **FAST)
+    history = RunFolder(tmp_path / "run").record()["history"]
+    rates = [row["learning_rate"] for row in history]
+    assert rates == pytest.approx([5e-4, 1e-3, 1e-3, 1e-3])
+
+
 # --- selection, patience and what stays on disk ------------------------------------------------------
 
 
@@ -275,6 +292,8 @@ def test_the_record_of_a_run(finished, base):
         "epochs": 4,
         "patience": 0,
         "schedule": "constant",
+        "warmup": 0,
+        "clip": 0.0,
         "attribute": "last-2",
         "max_length": None,
         "keep": 3,
@@ -530,6 +549,8 @@ def test_examples_that_cannot_be_trained_on(base, tmp_path, train, dev, says):
         ({"keep": 0}, "keep=0 must be positive"),
         ({"patience": -1}, "patience=-1 must not be negative"),
         ({"weight_decay": -0.1}, "weight_decay=-0.1 must not be negative"),
+        ({"warmup": -5}, "warmup=-5 must not be negative"),
+        ({"clip": -1.0}, "clip=-1.0 must not be negative"),
         ({"schedule": "cosine"}, "schedule='cosine' is not known: use 'constant' or 'linear'"),
         ({"attribute": "layer.77"}, "attribute='layer.77' matches no parameter of the model"),
         ({"max_length": 1000}, "max_length=1000 is not usable: choose 4 to 64 tokens"),

@@ -134,6 +134,10 @@ def train(
     schedule: Annotated[
         str, typer.Option(help="Learning rate over epochs: constant or linear.")
     ] = "constant",
+    warmup: Annotated[
+        int, typer.Option(help="Steps over which the learning rate rises from nothing.")
+    ] = 0,
+    clip: Annotated[float, typer.Option(help="Shorten gradients to this length; 0 never.")] = 0.0,
     max_length: Annotated[int | None, typer.Option(help="Read at most so many tokens.")] = None,
     keep: Annotated[int, typer.Option(help="Checkpoints to keep beside the selected one.")] = 3,
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
@@ -170,6 +174,8 @@ def train(
         epochs=epochs,
         patience=patience,
         schedule=schedule,
+        warmup=warmup,
+        clip=clip,
         max_length=max_length,
         keep=keep,
         seed=seed,

@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from spanfluence.allocator import large_empty
+
 CHUNK_BYTES = 6 << 20  # of a matrix that is written out piece by piece
 WIDE_CHUNK_BYTES = 32 << 20  # the same where all units are needed at once
 GROUP = 128  # units written out together where they need not all be
@@ -67,7 +69,7 @@ class MatrixGradient:
     @cached_property
     def transposed_dense(self) -> Float[Tensor, "size units"]:
         """`dense()` with a unit per column: the layout in which one side of a product is read fastest."""
-        result = self.outputs.new_empty(self.size, self.units)
+        result = large_empty(self.outputs, self.size, self.units)
         self.write_into(result, 0)
         return result
 
@@ -227,7 +229,7 @@ def add_weighted_sum(
     """beta values_t + sum_u weights_tu g_u, written out with a test per column in memory."""
     if isinstance(layer, MatrixGradient):
         turned, given = weights.T.contiguous(), values.T
-        result = values.new_empty(given.shape)
+        result = large_empty(values, *given.shape)
         for first, piece in layer.columns(WIDE_CHUNK_BYTES):
             rows = slice(first, first + piece.shape[1])
             torch.addmm(given[rows], piece.T, turned, beta=beta, out=result[rows])
@@ -357,7 +359,7 @@ def written_out(parts: Sequence[LayerGradient]) -> DenseGradient:
     if not matrices:
         return DenseGradient(torch.cat([part.dense().T for part in parts], 1).T)
     units = sum(part.units for part in matrices)
-    result = matrices[0].outputs.new_empty(matrices[0].size, units)
+    result = large_empty(matrices[0].outputs, matrices[0].size, units)
     last = 0
     for part in matrices:
         last += part.units

@@ -43,9 +43,9 @@ class Job:
     train: Side
 
     def bytes_per_test(self, classifier: TextClassifier) -> int:
-        """Bytes that the gradients of one test take at all points."""
+        """Bytes that the gradients of one test take."""
         solved = any(operator is not None for operator in self.operators)
-        return bytes_per_test(classifier, len(self.points), solved=solved)
+        return bytes_per_test(classifier, solved=solved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +59,9 @@ class _TestSide:
     def square_norms(self) -> Float[Tensor, "layers tests"]:
         """Per layer."""
         return torch.stack([layer.square_norms() for layer in self.layers])
+
+
+Visit = list[tuple[int, int]]  # of one point: the jobs that want it, and its number in each
 
 
 class Influence:
@@ -77,23 +80,38 @@ class Influence:
     ) -> list[Float[np.ndarray, "tests units"]]:
         """A matrix per job. Training gradients are streamed; tests go in blocks that fit the memory.
 
-        All jobs ask about the same number of tests. `advance` is called with the number of (test block,
-        training unit) steps of the first job just done.
+        All jobs ask about the same number of tests. `advance` is called with parts of the number of
+        training units of the first job, which come to that number in the end.
+
+        Points are taken one after the other, each for all jobs and training units, so that the tests'
+        gradients of one point alone lie in memory. The states of the frozen trunk wait in their store.
         """
         keep_freed_memory()
         results = [np.zeros((len(job.tests.units), len(job.train.units))) for job in jobs]
         train = UnitBatches(self.classifier, [job.train for job in jobs], batch_tokens)
-        for block in self._blocks(jobs, memory_bytes):
-            prepared = self._test_sides(jobs, block, batch_tokens)
-            for batch in train:
-                for number, scores in self._batch_scores(jobs, prepared, batch).items():
-                    columns = batch.rows(number)
-                    results[number][np.ix_(block, columns)] = scores.cpu().numpy()
-                advance(len(batch.rows(0)))
+        visits = _visits(jobs)
+        blocks = self._blocks(jobs, visits, memory_bytes)
+        count = _shared_out(advance, len(blocks) * len(visits))
+        for block in blocks:
+            for visit in visits:
+                number, index = visit[0]
+                with self.classifier.at(jobs[number].points[index].parameters):
+                    tests = self._test_sides(jobs, visit, block, batch_tokens)
+                    for batch in train:
+                        found = self._batch_scores(jobs, visit, tests, batch)
+                        for number, scores in found.items():
+                            cells = np.ix_(block, batch.rows(number))
+                            results[number][cells] += scores.cpu().numpy()
+                        count(len(batch.rows(0)))
         return [result.astype(np.float32) for result in results]
 
-    def _blocks(self, jobs: Sequence[Job], memory_bytes: int) -> list[Int[np.ndarray, " rows"]]:
-        each = sum(job.bytes_per_test(self.classifier) for job in jobs)
+    def _blocks(
+        self, jobs: Sequence[Job], visits: Sequence[Visit], memory_bytes: int
+    ) -> list[Int[np.ndarray, " rows"]]:
+        each = max(
+            sum(jobs[number].bytes_per_test(self.classifier) for number, _ in visit)
+            for visit in visits
+        )
         if each > memory_bytes:
             raise InputError(
                 f"one test needs {each / 1e9:.2f} GB for its gradients, more than the budget of "
@@ -103,35 +121,33 @@ class Influence:
         return np.array_split(np.arange(tests), max(1, -(-tests // (memory_bytes // each))))
 
     def _test_sides(
-        self, jobs: Sequence[Job], block: Int[np.ndarray, " rows"], batch_tokens: int
-    ) -> list[list[_TestSide]]:
-        """Per job and point. Jobs that differ only on the training side share theirs."""
+        self,
+        jobs: Sequence[Job],
+        visit: Visit,
+        block: Int[np.ndarray, " rows"],
+        batch_tokens: int,
+    ) -> list[_TestSide]:
+        """At the present point, per visitor. Jobs that differ only on the training side share theirs."""
         known: dict[Hashable, _TestSide] = {}
         prepared = []
-        for job in jobs:
-            method, tests = job.method, job.tests
-            side = replace(
-                tests, units=[tests.units[r] for r in block], label_ids=tests.label_ids[block]
-            )
-            own = []
-            for point, operator in zip(job.points, job.operators, strict=True):
-                columns = (tests.kind, method.target, method.contrast, method.locality)
-                key = (id(tests.units), id(point), id(operator), columns)
-                if key not in known:
-                    known[key] = self._test_side(side, point, operator, batch_tokens)
-                own.append(known[key])
-            prepared.append(own)
+        for number, index in visit:
+            method, tests = jobs[number].method, jobs[number].tests
+            operator = jobs[number].operators[index]
+            columns = (tests.kind, method.target, method.contrast, method.locality)
+            key = (id(tests.units), id(operator), columns)
+            if key not in known:
+                units, label_ids = [tests.units[r] for r in block], tests.label_ids[block]
+                side = replace(tests, units=units, label_ids=label_ids)
+                known[key] = self._test_side(side, operator, batch_tokens)
+            prepared.append(known[key])
         return prepared
 
-    def _test_side(
-        self, side: Side, point: ModelPoint, operator: Operator | None, batch_tokens: int
-    ) -> _TestSide:
+    def _test_side(self, side: Side, operator: Operator | None, batch_tokens: int) -> _TestSide:
         pieces: list[list[LayerGradient]] = []
         order: list[int] = []
-        with self.classifier.at(point.parameters):
-            for batch in UnitBatches(self.classifier, [side], batch_tokens):
-                pieces.append(batch.gradients(self.capture, [0])[0].layers)
-                order.extend(batch.rows(0).tolist())
+        for batch in UnitBatches(self.classifier, [side], batch_tokens):
+            pieces.append(batch.gradients(self.capture, [0])[0].layers)
+            order.extend(batch.rows(0).tolist())
         layers = [
             written_out(parts)
             if operator is not None or better_written_out(parts)
@@ -144,31 +160,44 @@ class Influence:
         return _TestSide(layers, np.argsort(np.array(order)))
 
     def _batch_scores(
-        self, jobs: Sequence[Job], prepared: Sequence[Sequence[_TestSide]], batch: UnitBatch
+        self, jobs: Sequence[Job], visit: Visit, tests: Sequence[_TestSide], batch: UnitBatch
     ) -> dict[int, Float[Tensor, "tests units"]]:
-        """Job number -> scores of the batch's units; every point is visited once for all jobs."""
-        visits: dict[int, list[tuple[int, int]]] = {}
-        for number, job in enumerate(jobs):
-            for index, point in enumerate(job.points):
-                visits.setdefault(id(point), []).append((number, index))
-        totals: dict[int, Tensor] = {}
-        for visit in visits.values():
-            number, index = visit[0]
-            with self.classifier.at(jobs[number].points[index].parameters):
-                train = batch.gradients(self.capture, [number for number, _ in visit])
-            for number, index in visit:
-                if number in train:
-                    scores = jobs[number].points[index].weight * _scores(
-                        jobs[number].method, prepared[number][index], train[number]
-                    )
-                    totals[number] = totals[number] + scores if number in totals else scores
-        return totals
+        """Job number -> scores of the batch's units at the present point, times its weight."""
+        train = batch.gradients(self.capture, [number for number, _ in visit])
+        return {
+            number: jobs[number].points[index].weight
+            * _scores(jobs[number].method, side, train[number])
+            for (number, index), side in zip(visit, tests, strict=True)
+            if number in train
+        }
 
 
-def bytes_per_test(classifier: TextClassifier, points: int, *, solved: bool) -> int:
+def _visits(jobs: Sequence[Job]) -> list[Visit]:
+    """The distinct points of all jobs, each with those who want it."""
+    visits: dict[int, Visit] = {}
+    for number, job in enumerate(jobs):
+        for index, point in enumerate(job.points):
+            visits.setdefault(id(point), []).append((number, index))
+    return list(visits.values())
+
+
+def _shared_out(advance: Callable[[int], None], turns: int) -> Callable[[int], None]:
+    """Count units that come in several turns so that one advance is made per unit."""
+    done = 0
+
+    def count(units: int) -> None:
+        nonlocal done
+        before, done = done, done + units
+        if step := done // turns - before // turns:
+            advance(step)
+
+    return count
+
+
+def bytes_per_test(classifier: TextClassifier, *, solved: bool) -> int:
     """Bytes that the gradients of one test take; a solve holds vectors, solution and products."""
     own = sum(4 * p.numel() for p in classifier.attributed.values())
-    return points * own * (3 if solved else 1)
+    return own * (3 if solved else 1)
 
 
 def _scores(method: Method, tests: _TestSide, train: UnitGradients) -> Float[Tensor, "tests units"]:

@@ -153,10 +153,9 @@ def passes(
         row = method_named(asked.get("method", "pinpoint"))
         points, curvature = asked.get("points", row.points), asked.get("curvature", row.curvature)
         key = (str(points), str(curvature))
-        count = 1 if points == "final" else 3
         group = open_groups.get(key)
-        held = count * (len(group or ()) + 1)
-        need = tests * bytes_per_test(classifier, held, solved=curvature != "identity")
+        each = bytes_per_test(classifier, solved=curvature != "identity")
+        need = tests * each * (len(group or ()) + 1)
         if group is None or need > memory_bytes:
             group = open_groups[key] = []
             groups.append(group)

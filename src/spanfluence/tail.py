@@ -22,8 +22,9 @@ from spanfluence.rng import derive_seed, numpy_generator
 class TrainSettings:
     """The paper's recipe; every value can be changed.
 
-    `patience`: stop after so many epochs without a better dev accuracy (0: never). `keep`: how many of
-    the newest checkpoints stay on disk (the selected epoch always does).
+    `warmup`: steps over which the learning rate rises from nothing; `clip`: the longest gradient that a
+    step takes as it is (0: any). `patience`: stop after so many epochs without a better dev accuracy (0:
+    never). `keep`: how many of the newest checkpoints stay on disk (the selected epoch always does).
     """
 
     learning_rate: float = 1e-4
@@ -32,6 +33,8 @@ class TrainSettings:
     epochs: int = 100
     patience: int = 5
     schedule: Literal["constant", "linear"] = "constant"
+    warmup: int = 0
+    clip: float = 0.0
     attribute: str | tuple[str, ...] = "last-2"
     max_length: int | None = None
     keep: int = 3
@@ -41,7 +44,7 @@ class TrainSettings:
         for name in ("learning_rate", "batch_size", "epochs", "keep"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise InputError(f"{name}={getattr(self, name)!r} must be positive")
-        for name in ("weight_decay", "patience"):
+        for name in ("weight_decay", "patience", "warmup", "clip"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise InputError(f"{name}={getattr(self, name)!r} must not be negative")
         if self.schedule not in ("constant", "linear"):
@@ -89,8 +92,6 @@ class TailFit:
 
     def run_epoch(self, epoch: int) -> float:
         """One pass over the texts; the mean training loss."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.rate(epoch)
         total = 0.0
         batches = epoch_batches(
             [len(text) for text in self.encoded],
@@ -101,9 +102,15 @@ class TailFit:
         with progress_bar(f"epoch {epoch}", len(self.encoded), show=self.show) as advance:
             for step, rows in enumerate(batches):
                 torch.manual_seed(derive_seed(self.settings.seed, f"dropout-{epoch}", step))
+                self._set_rate(epoch, (epoch - 1) * len(batches) + step)
                 total += self._step(rows) * len(rows)
                 advance(len(rows))
         return total / len(self.encoded)
+
+    def _set_rate(self, epoch: int, step: int) -> None:
+        rising = min(1.0, (step + 1) / self.settings.warmup) if self.settings.warmup else 1.0
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.settings.rate(epoch) * rising
 
     def _step(self, rows: list[int]) -> float:
         batch = [self.encoded[row] for row in rows]
@@ -114,6 +121,10 @@ class TailFit:
             loss = text_losses(self.classifier.tail_logits(inputs, states), labels, "loss").mean()
             self.optimizer.zero_grad()
             loss.backward()
+            if self.settings.clip:
+                torch.nn.utils.clip_grad_norm_(
+                    self.classifier.attributed.values(), self.settings.clip
+                )
             self.optimizer.step()
         value = loss.item()
         if not np.isfinite(value):

@@ -177,7 +177,7 @@ class _Fit(TailFit):
             history.append(
                 {
                     "epoch": epoch,
-                    "learning_rate": self.settings.rate(epoch),
+                    "learning_rate": self.optimizer.param_groups[0]["lr"],
                     "train_loss": loss,
                     "dev_accuracy": accuracy,
                     "dev_loss": dev_loss,

@@ -1,0 +1,36 @@
+"""Blocks of memory are what they claim to be, whatever their size."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+import torch
+
+from spanfluence import allocator
+from spanfluence.allocator import large_empty
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(2, 3), (0, 5), (1 << 11, (1 << 11) + 3)])
+def test_a_block_is_like_an_empty_tensor(dtype, shape):
+    block = large_empty(torch.zeros(1, dtype=dtype), *shape)
+    assert block.shape == shape
+    assert block.dtype == dtype
+    assert block.is_contiguous()
+    block.fill_(2.0)
+    assert block.sum(dtype=torch.float64) == 2 * block.numel()
+
+
+def test_a_block_lives_as_long_as_anything_made_of_it():
+    row = large_empty(torch.zeros(1), 1 << 12, 1 << 12).fill_(3.0)[7]
+    gc.collect()
+    others = [large_empty(torch.zeros(1), 1 << 12, 1 << 12).fill_(float(n)) for n in range(3)]
+    assert row.eq(3.0).all()
+    assert [float(other[0, 0]) for other in others] == [0.0, 1.0, 2.0]
+
+
+def test_a_system_without_large_pages(monkeypatch):
+    monkeypatch.delattr(allocator.mmap, "MADV_HUGEPAGE", raising=False)
+    block = large_empty(torch.zeros(1), 1 << 12, 1 << 12).fill_(1.0)
+    assert block.sum() == 1 << 24
