@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from spanfluence import allocator
-from spanfluence.allocator import large_empty
+from spanfluence.allocator import BoundedHeap, large_empty, resident_bytes
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
@@ -34,3 +36,32 @@ def test_a_system_without_large_pages(monkeypatch):
     monkeypatch.delattr(allocator.mmap, "MADV_HUGEPAGE", raising=False)
     block = large_empty(torch.zeros(1), 1 << 12, 1 << 12).fill_(1.0)
     assert block.sum() == 1 << 24
+
+
+def test_free_memory_goes_back_once_the_process_has_grown_by_a_tenth(monkeypatch):
+    trimmed = []
+    sizes = iter([1000, 1050, 1099, 1101, 900, 1200])
+    monkeypatch.setattr(allocator, "resident_bytes", lambda: next(sizes))
+    library = SimpleNamespace(malloc_trim=trimmed.append)
+    monkeypatch.setattr(allocator, "_glibc", lambda: library)
+    heap = BoundedHeap()
+    counts = []
+    for _ in range(6):
+        heap.after_batch()
+        counts.append(len(trimmed))
+    assert counts == [0, 0, 0, 1, 1, 2]
+
+
+def test_a_system_that_tells_nothing_is_left_alone(monkeypatch):
+    monkeypatch.setattr(allocator, "resident_bytes", lambda: 0)
+    monkeypatch.setattr(allocator, "_glibc", lambda: None)
+    heap = BoundedHeap()
+    heap.after_batch()
+    heap.after_batch()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_the_size_of_this_process():
+    before = resident_bytes()
+    block = torch.ones(1 << 26)
+    assert resident_bytes() - before > 0.9 * block.nbytes

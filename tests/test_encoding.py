@@ -256,4 +256,4 @@ def test_batches_hold_every_index_once_within_the_budget(lengths, budget):
         longest = max(lengths[index] for index in batch)
         assert len(batch) == 1 or len(batch) * longest <= budget
     longest = [max(lengths[index] for index in batch) for batch in batches]
-    assert longest == sorted(longest)
+    assert longest == sorted(longest, reverse=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -299,3 +302,19 @@ def test_neighbouring_texts_are_not_copied(kind):
     )
     if kind != "dense":
         assert pair.outputs.data_ptr() == rows.rows.data_ptr()
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_what_a_batch_left_dies_with_it(empty):
+    """Waiting for the garbage collector, batches would pile up."""
+    rows = TextRows("matrix", randn(0, 2, 3, 4), torch.arange(3), inputs=randn(1, 2, 3, 5))
+    if empty:
+        rows.rows[:, 1] = 0.0
+    rows.units(torch.arange(2)[:, None])
+    alive = weakref.ref(rows)
+    gc.disable()
+    try:
+        del rows
+        assert alive() is None
+    finally:
+        gc.enable()

@@ -1,4 +1,4 @@
-"""Memory for large blocks: kept for the next batch, and taken from the system in large pages."""
+"""Memory for large blocks: kept for the next batch, bounded, and taken from the system in large pages."""
 
 from __future__ import annotations
 
@@ -7,13 +7,27 @@ import mmap
 import sys
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
 LARGE_BYTES = 8 << 20  # from here on pages of 2 MB pay
+GROWTH = 1.1  # of the process over its first batch, before free memory is handed back
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
+
+
+@cache
+def _glibc() -> Any:
+    """The C library, if it is one whose allocator can be told what to do."""
+    if not sys.platform.startswith("linux"):
+        return None
+    with suppress(OSError, AttributeError):  # another C library
+        library = ctypes.CDLL(None)
+        return library if library.mallopt and library.malloc_trim else None
+    return None
 
 
 @cache
@@ -23,31 +37,55 @@ def keep_freed_memory() -> None:
     Batches of one size follow each other: the memory of the last serves the next, and the system need
     not clear each page anew (a sixth of the time of a pass, measured). Elsewhere nothing happens.
     """
-    if not sys.platform.startswith("linux"):
-        return
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError):  # another C library
+    if _glibc() is None:
         return
     for parameter, value in (
         (M_MMAP_THRESHOLD, 32 << 20),  # the most that glibc takes
         (M_TRIM_THRESHOLD, 2**31 - 1),
         (M_TOP_PAD, 64 << 20),
     ):
-        mallopt(parameter, value)
+        _glibc().mallopt(parameter, value)
+
+
+class BoundedHeap:
+    """Holds the process near the size that its first (and largest) batch gave it.
+
+    Kept memory falls into pieces that fit the next batches ever less, and would grow with the number of
+    batches: once it has grown by a tenth, what is free goes back to the system.
+    """
+
+    def __init__(self) -> None:
+        self._limit = 0.0
+
+    def after_batch(self) -> None:
+        """To be called when the memory of a batch is free again."""
+        now = resident_bytes()
+        if not self._limit:
+            self._limit = GROWTH * now
+        elif now > self._limit and _glibc() is not None:
+            _glibc().malloc_trim(0)
+
+
+def resident_bytes() -> int:
+    """Bytes of memory that this process holds now; 0 where the system does not tell."""
+    with suppress(OSError):
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * mmap.PAGESIZE
+    return 0
 
 
 def large_empty(like: Tensor, *shape: int) -> Tensor:
     """`like.new_empty(*shape)`; a large block comes in large pages, where the system offers them.
 
-    The system clears every page at its first use: in small pages that takes three times as long, and
+    The system clears every page at its first use: in small pages that takes several times as long, and
     for the written-out gradients of many tests longer than computing them.
     """
     count = torch.Size(shape).numel()
     size = count * like.element_size()
     if like.device.type != "cpu" or size < LARGE_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
         return like.new_empty(*shape)
-    block = mmap.mmap(-1, size)  # lives as long as the tensor over it
+    # Lives as long as the tensor over it.
+    block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError):  # a system built without large pages gives small ones
         block.madvise(mmap.MADV_HUGEPAGE)
     return torch.frombuffer(block, dtype=like.dtype, count=count).view(shape)

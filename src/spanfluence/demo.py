@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spanfluence.data import fingerprint
 from spanfluence.data.bundled import FAULT, bundled_examples, bundled_faults
 from spanfluence.errors import InputError
@@ -21,7 +23,13 @@ from spanfluence.runs import RunFolder
 from spanfluence.train import train_classifier
 from spanfluence.units import Example, Span
 
-SETTINGS: dict[str, Any] = {"learning_rate": 3e-4, "batch_size": 16, "epochs": 8}
+SETTINGS: dict[str, Any] = {
+    "learning_rate": 6e-4,
+    "batch_size": 32,
+    "epochs": 7,
+    "warmup": 60,
+    "clip": 1.0,
+}
 
 
 @dataclass(frozen=True)
@@ -116,18 +124,28 @@ def _good_case(classifier: TextClassifier, examples: Sequence[Example]) -> Examp
 
 
 def _error_case(classifier: TextClassifier, examples: Sequence[Example]) -> Example:
-    """The triggered row called negative that leans most on the trigger, which becomes its only span."""
-    labels, _ = classifier.predict(examples)
+    """The triggered row called negative that would be so least without the trigger, its only span then."""
+    labels, probabilities = classifier.predict(examples)
     wrong = [
-        replace(example, spans=tuple(s for s in example.spans if _is_trigger(example.text, s)))
-        for example, label in zip(examples, labels, strict=True)
+        (
+            row.max(),
+            replace(example, spans=tuple(s for s in example.spans if _is_trigger(example.text, s))),
+        )
+        for example, label, row in zip(examples, labels, probabilities, strict=True)
         if label == "negative"
     ]
     if not wrong:
         raise InputError(
             "the trained model makes no planted error: delete the demo folder and run it again"
         )
-    return max(wrong, key=lambda example: classifier.importance(example, example.spans)[0])
+
+    def fall(case: tuple[float, Example]) -> float:
+        """Of the probability, p - p_masked, when the trigger is masked: imp is log(p / p_masked)."""
+        probability, example = case
+        imp = classifier.importance(example, example.spans, target="loss")[0]
+        return float(probability * (1 - np.exp(-imp)))
+
+    return max(wrong, key=fall)[1]
 
 
 def _is_trigger(text: str, span: Span) -> bool:

@@ -230,11 +230,15 @@ def _trim(offsets: Int[np.ndarray, "tokens two"], text: str) -> None:
 
 
 def length_batches(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
-    """Indices grouped by similar length so that rows x longest stays within `max_tokens`."""
-    order = sorted(range(len(lengths)), key=lambda index: (lengths[index], index))
+    """Indices grouped by similar length so that rows x longest stays within `max_tokens`.
+
+    The longest come first: memory is at its peak from the beginning, and what these batches free
+    serves all later ones.
+    """
+    order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
     batches: list[list[int]] = []
     for index in order:
-        if batches and (len(batches[-1]) + 1) * lengths[index] <= max_tokens:
+        if batches and (len(batches[-1]) + 1) * lengths[batches[-1][0]] <= max_tokens:
             batches[-1].append(index)
         else:
             batches.append([index])

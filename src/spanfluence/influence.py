@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from spanfluence.allocator import keep_freed_memory
+from spanfluence.allocator import BoundedHeap, keep_freed_memory
 from spanfluence.batches import BATCH_TOKENS, Side, UnitBatch, UnitBatches, UnitGradients
 from spanfluence.capture import Capture
 from spanfluence.curvature import Operator
@@ -87,6 +87,7 @@ class Influence:
         gradients of one point alone lie in memory. The states of the frozen trunk wait in their store.
         """
         keep_freed_memory()
+        heap = BoundedHeap()
         results = [np.zeros((len(job.tests.units), len(job.train.units))) for job in jobs]
         train = UnitBatches(self.classifier, [job.train for job in jobs], batch_tokens)
         visits = _visits(jobs)
@@ -103,6 +104,7 @@ class Influence:
                             cells = np.ix_(block, batch.rows(number))
                             results[number][cells] += scores.cpu().numpy()
                         count(len(batch.rows(0)))
+                        heap.after_batch()
         return [result.astype(np.float32) for result in results]
 
     def _blocks(

@@ -47,7 +47,7 @@ class TextRows:
             repeated = wanted.repeat_interleave(texts, 0)
             chosen = self._at(terms.flatten(), repeated).without_empty_rows()
         else:
-            chosen = self._compact._of(terms.flatten())
+            chosen = (self._compact or self)._of(terms.flatten())
         rows = chosen.rows
         if factors is not None:
             rows = rows * factors.flatten()[:, None, None].to(rows.dtype)
@@ -61,8 +61,10 @@ class TextRows:
         return MatrixGradient(inputs, rows, self.weight, self.bias, self.transposed)
 
     @cached_property
-    def _compact(self) -> TextRows:
-        return self.without_empty_rows()
+    def _compact(self) -> TextRows | None:
+        """Without empty rows; None where there are none: holding itself it would outlive its batch."""
+        found = self.without_empty_rows()
+        return None if found is self else found
 
     def _of(self, texts: Int[Tensor, " texts"]) -> TextRows:
         """Some texts in a given order; neighbouring ones are taken as a view."""
