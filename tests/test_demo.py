@@ -40,8 +40,11 @@ class Fixed:
         rows = np.array([self.answers[example.text] for example in examples])
         return Predictions([self.labels[i] for i in rows.argmax(1)], rows)
 
-    def importance(self, example, spans, target="logit") -> np.ndarray:
-        return np.array([self.needs[example.text]] * len(spans))
+    def losses(self, units, label_ids, target) -> np.ndarray:
+        """`needs` is what is left of the answer's probability without the spans."""
+        assert target == "loss"
+        assert all(unit.spans for unit in units)
+        return -np.log([self.needs[unit.example.text] for unit in units])
 
 
 def explanation_of(*units: Unit) -> Explanation:
@@ -72,8 +75,7 @@ def test_the_error_leans_most_on_the_phrase_which_is_its_span():
         spans = (Span(0, 4), Span(start, start + len(FAULT.phrase)))
         examples.append(Example(text, "positive", "soup", spans))
     answers = {texts[0]: (0.9, 0.1, 0.0), texts[1]: (0.6, 0.1, 0.3), texts[2]: (0.1, 0.0, 0.9)}
-    # Falls by 0.9 - 0.9 / e^0.5 = 0.35 and 0.6 - 0.6 / e^3 = 0.57; the last is no error.
-    needs = dict(zip(texts, (0.5, 3.0, 9.0), strict=True))
+    needs = dict(zip(texts, (0.7, 0.1, 0.01), strict=True))  # the last is no error
     chosen = story._error_case(Fixed(answers, needs), examples)
     assert chosen == replace(examples[1], spans=examples[1].spans[1:])
     right = Fixed(dict.fromkeys(texts, (0.1, 0.1, 0.8)))
@@ -91,7 +93,7 @@ def test_the_good_answer_is_right_and_leans_on_its_span():
     sure = {"negative": (0.9, 0.1, 0.0), "neutral": (0.0, 1.0, 0.0), "positive": (0.1, 0.0, 0.9)}
     answers = {text: sure[label] for text, label in zip(texts, labels, strict=True)}
     answers["odd soup"] = sure["negative"]  # wrong
-    needs = dict(zip(texts, (0.5, 2.0, 1.0, 9.0, 9.0, 9.0), strict=True))
+    needs = dict(zip(texts, (0.5, 0.2, 0.4, 0.01, 0.01, 0.01), strict=True))
     chosen = story._good_case(Fixed(answers, needs), examples)
     assert chosen == replace(examples[1], spans=(Span(0, 2),))
 
@@ -99,7 +101,7 @@ def test_the_good_answer_is_right_and_leans_on_its_span():
 def test_the_good_answer_is_among_the_twenty_surest():
     examples = [Example(f"soup {number}", "positive", spans=[(0, 4)]) for number in range(30)]
     answers = {e.text: (0.2 - n / 1000, 0.0, 0.8 + n / 1000) for n, e in enumerate(examples)}
-    needs = {e.text: -float(n) for n, e in enumerate(examples)}
+    needs = {e.text: 0.1 + n / 100 for n, e in enumerate(examples)}
     assert story._good_case(Fixed(answers, needs), examples) == examples[10]
 
 

@@ -21,7 +21,7 @@ from spanfluence.points import DeltaFaithful
 from spanfluence.report.html import render_page
 from spanfluence.runs import RunFolder
 from spanfluence.train import train_classifier
-from spanfluence.units import Example, Span
+from spanfluence.units import Example, Span, Unit
 
 SETTINGS: dict[str, Any] = {
     "learning_rate": 6e-4,
@@ -117,35 +117,30 @@ def _good_case(classifier: TextClassifier, examples: Sequence[Example]) -> Examp
         if label == example.label != "neutral"
     ]
     surest = sorted(right, key=lambda pair: -pair[0])[:20]
-    return max(
-        (example for _, example in surest),
-        key=lambda example: classifier.importance(example, example.spans)[0],
-    )
+    return _most_needed(classifier, [example for _, example in surest])
 
 
 def _error_case(classifier: TextClassifier, examples: Sequence[Example]) -> Example:
-    """The triggered row called negative that would be so least without the trigger, its only span then."""
-    labels, probabilities = classifier.predict(examples)
+    """The triggered row called negative that leans most on the trigger, which becomes its only span."""
+    labels, _ = classifier.predict(examples)
     wrong = [
-        (
-            row.max(),
-            replace(example, spans=tuple(s for s in example.spans if _is_trigger(example.text, s))),
-        )
-        for example, label, row in zip(examples, labels, probabilities, strict=True)
+        replace(example, spans=tuple(s for s in example.spans if _is_trigger(example.text, s)))
+        for example, label in zip(examples, labels, strict=True)
         if label == "negative"
     ]
     if not wrong:
         raise InputError(
             "the trained model makes no planted error: delete the demo folder and run it again"
         )
+    return _most_needed(classifier, wrong)
 
-    def fall(case: tuple[float, Example]) -> float:
-        """Of the probability, p - p_masked, when the trigger is masked: imp is log(p / p_masked)."""
-        probability, example = case
-        imp = classifier.importance(example, example.spans, target="loss")[0]
-        return float(probability * (1 - np.exp(-imp)))
 
-    return max(wrong, key=fall)[1]
+def _most_needed(classifier: TextClassifier, examples: Sequence[Example]) -> Example:
+    """The example whose answer loses most of its probability when its spans are masked."""
+    labels, probabilities = classifier.predict(examples)
+    ids = np.array([classifier.label_id(label) for label in labels])
+    masked = classifier.losses([Unit(e, e.spans) for e in examples], ids, "loss")
+    return examples[int(np.argmax(probabilities.max(1) - np.exp(-masked)))]
 
 
 def _is_trigger(text: str, span: Span) -> bool:

@@ -19,6 +19,7 @@ from spanfluence.allocator import large_empty
 
 CHUNK_BYTES = 6 << 20  # of a matrix that is written out piece by piece
 WIDE_CHUNK_BYTES = 32 << 20  # the same where all units are needed at once
+SHORT_PIECE = 64  # rows of a weight in a piece
 GROUP = 128  # units written out together where they need not all be
 
 
@@ -122,8 +123,10 @@ class MatrixGradient:
             if self.transposed:
                 left, right = right, left
             high, wide = left.shape[2], right.shape[2]
-            step = min(high, max(1, chunk_bytes // (self.units * wide * left.element_size())))
-            step = max(8, step - step % 8) if high >= 8 else step
+            row_bytes = self.units * wide * left.element_size()
+            # Short pieces make poor products: of wide rows some more are taken than the cache would like.
+            step = max(chunk_bytes // row_bytes, min(SHORT_PIECE, 4 * chunk_bytes // row_bytes), 1)
+            step = min(high, max(8, step - step % 8) if high >= 8 else step)
             buffer = left.new_empty(self.units, step, wide)
             for start in range(0, high, step):
                 some = left[:, :, start : start + step].transpose(1, 2)
