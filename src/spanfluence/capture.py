@@ -96,7 +96,8 @@ class Capture:
         probe = [Example("a b c d"), Example("e f g"), Example("i j k l m")]
         batch = self.classifier.encoder.encode(probe)
         labels = torch.arange(3, device=self.classifier.device) % len(self.classifier.labels)
-        factored = [replace(x, shared=self._shared_calls(batch, x)) for x in self.layers]
+        shared = self._shared_calls(batch)
+        factored = [replace(x, shared=shared[x.name]) for x in self.layers]
         whole = [replace(x, kind="whole") for x in self.layers]
         self.layers = whole
         truth = self.texts(batch, labels, "loss")
@@ -114,14 +115,18 @@ class Capture:
                 f"per-example autograd, which is slow, is used for: {', '.join(slow)}", stacklevel=4
             )
 
-    def _shared_calls(self, batch: list[Encoded], layer: Layer) -> frozenset[int]:
-        with torch.no_grad(), _Recorder([layer], len(batch)) as recorder:
+    def _shared_calls(self, batch: list[Encoded]) -> dict[str, frozenset[int]]:
+        """By layer: the numbers of its calls that serve all texts at once."""
+        with torch.no_grad(), _Recorder(self.layers, len(batch)) as recorder:
             self.classifier.model(**self.classifier.encoder.collate(batch, self.classifier.device))
-        return frozenset(
-            number
-            for number, call in enumerate(recorder.calls)
-            if call.output.shape[0] != len(batch)
-        )
+        return {
+            layer.name: frozenset(
+                number
+                for number, call in enumerate(c for c in recorder.calls if c.layer == layer.name)
+                if call.output.shape[0] != len(batch)
+            )
+            for layer in self.layers
+        }
 
 
 def _equal(found: TextRows, truth: TextRows, *, half: bool) -> bool:
