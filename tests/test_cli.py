@@ -161,7 +161,7 @@ def test_train_takes_every_setting_and_any_columns(spanfluence_, tiny_folder, tm
         "train", tmp_path / "train.tsv", "--base", tiny_folder("bert"), "--out", tmp_path / "run",
         "--attribute", "head", "--lr", "0.01", "--weight-decay", "0.1", "--batch-size", "5",
         "--epochs", "2", "--patience", "1", "--schedule", "linear", "--max-length", "32",
-        "--keep", "1", "--seed", "7", "--device", "cpu", "--text-column", "review",
+        "--warmup", "3", "--clip", "0.5", "--keep", "1", "--seed", "7", "--device", "cpu", "--text-column", "review",
         "--label-column", "stars", "--context-column", "aspect", "--spans-column", "where",
         "--id-column", "key",
     )  # fmt: skip
@@ -174,6 +174,8 @@ def test_train_takes_every_setting_and_any_columns(spanfluence_, tiny_folder, tm
         "epochs": 2,
         "patience": 1,
         "schedule": "linear",
+        "warmup": 3,
+        "clip": 0.5,
         "attribute": "head",
         "max_length": 32,
         "keep": 1,
