@@ -100,7 +100,7 @@ def loss(
     target: str,
     values: Mapping[str, Tensor] | None = None,
 ) -> Tensor:
-    """Cross-entropy of the label (`"loss"`), or minus its logit (`"logit"`).
+    """Cross-entropy of the label (`"loss"`), minus its logit (`"logit"`), or minus its log-odds (`"margin"`).
 
     `values` stand in for the model's own parameters of the same names.
     """
@@ -109,6 +109,9 @@ def loss(
         return torch.logsumexp(logits, 0) - logits[label_id]
     if target == "logit":
         return -logits[label_id]
+    if target == "margin":
+        chance = torch.softmax(logits, 0)[label_id]
+        return torch.log1p(-chance) - torch.log(chance)
     raise ValueError(f"unknown target {target!r}")
 
 

@@ -17,6 +17,7 @@ from spanfluence.units import units_of
 STEPS = 12
 ROWS = {
     "logit": {"target": "logit"},
+    "margin": {"target": "margin"},
     "unmasked": {"contrast": "unmasked"},
     "span tokens": {"locality": "span"},
     "unmasked span tokens": {"locality": "span", "contrast": "unmasked"},

@@ -57,7 +57,7 @@ def test_the_columns_that_a_caller_may_choose_from():
     assert CHOICES == {
         "points": ("final", "checkpoints", "delta"),
         "curvature": ("identity", "lissa", "ggn", "ekfac", "cg"),
-        "target": ("loss", "logit"),
+        "target": ("loss", "logit", "margin"),
         "contrast": ("masked", "unmasked"),
         "locality": ("text", "span"),
         "scale": ("none", "cosine", "layer-cosine"),
@@ -78,7 +78,10 @@ def test_a_row_varied_keeps_its_other_columns():
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
-        ({"target": "probability"}, "target='probability' is not known: use 'loss', 'logit'"),
+        (
+            {"target": "probability"},
+            "target='probability' is not known: use 'loss', 'logit', 'margin'",
+        ),
         ({"curvature": "hessian"}, "curvature='hessian' is not known: use 'identity', 'lissa'"),
         ({"points": "last"}, "points='last' is not known: use 'final', 'checkpoints', 'delta'"),
         ({"weight": "imp"}, "weight='imp' is not known"),

@@ -91,7 +91,7 @@ def test_importance_checks_its_spans(classifier):
     with pytest.raises(InputError, match="outside the text of 9 characters"):
         classifier.importance(example, [(5, 30)])
     with pytest.raises(
-        InputError, match="target='probability' is not known: use 'loss' or 'logit'"
+        InputError, match="target='probability' is not known: use 'loss', 'logit' or 'margin'"
     ):
         classifier.importance(example, [(0, 4)], target="probability")
 
@@ -102,6 +102,8 @@ def test_losses_of_logits():
     assert text_losses(logits, labels, "logit").tolist() == [-4.0, 0.0]
     expected = [-float(torch.log_softmax(row, 0)[label]) for row, label in zip(logits, labels)]  # noqa: B905
     np.testing.assert_allclose(text_losses(logits, labels, "loss"), expected, rtol=1e-6)
+    odds = [np.log(np.exp(-loss) / (1 - np.exp(-loss))) for loss in expected]
+    np.testing.assert_allclose(-text_losses(logits, labels, "margin"), odds, rtol=1e-5)
 
 
 def test_embeddings_are_start_states_and_their_differences(folder):

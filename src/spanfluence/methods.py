@@ -27,7 +27,7 @@ class Method:
     points: PointKind = "final"
     curvature: Literal["identity", "lissa", "ggn", "ekfac", "cg"] = "identity"
     units: tuple[UnitKind, UnitKind] = ("span", "span")  # (test, train)
-    target: Literal["loss", "logit"] = "loss"
+    target: Literal["loss", "logit", "margin"] = "loss"
     contrast: Literal["masked", "unmasked"] = "masked"
     locality: Literal["text", "span"] = "text"
     scale: Literal["none", "cosine", "layer-cosine"] = "none"
@@ -79,7 +79,7 @@ class Method:
 CHOICES: dict[str, tuple[str, ...]] = {
     "points": get_args(PointKind),
     "curvature": ("identity", "lissa", "ggn", "ekfac", "cg"),
-    "target": ("loss", "logit"),
+    "target": ("loss", "logit", "margin"),
     "contrast": ("masked", "unmasked"),
     "locality": ("text", "span"),
     "scale": ("none", "cosine", "layer-cosine"),

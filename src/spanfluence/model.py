@@ -20,7 +20,7 @@ from spanfluence.states import StateStore
 from spanfluence.trim import Forward, trimmed_forward, using
 from spanfluence.units import Example, Span, Unit
 
-Target = Literal["loss", "logit"]
+Target = Literal["loss", "logit", "margin"]
 LabelChoice = Literal["predicted", "given"]
 
 MAX_TOKENS = (
@@ -219,7 +219,7 @@ class TextClassifier:
         """imp per span: L(z_masked) - L(z), how much the model needs the span to say its label.
 
         With `target="logit"` L is minus the label's logit, so imp is the fall of that logit; with
-        `"loss"` it is the cross-entropy.
+        `"loss"` it is the cross-entropy; with `"margin"` minus the log-odds of the label.
         """
         units = [Unit(example, (Span.coerce(span),)) for span in spans]
         for unit in units:
@@ -305,17 +305,17 @@ def requiring_gradients(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
 def text_losses(
     logits: Float[Tensor, "texts classes"], label_ids: Int[Tensor, " texts"], target: Target
 ) -> Float[Tensor, " texts"]:
-    """L per text: cross-entropy, or minus the label's logit."""
+    """L per text: cross-entropy, minus the label's logit, or minus its log-odds against all others."""
     logits = logits if logits.dtype == torch.float64 else logits.float()
     own = logits.gather(1, label_ids[:, None]).squeeze(1)
     if target == "logit":
         return -own
-    if (
-        target == "loss"
-    ):  # written out: torch's own cannot be differentiated forwards, then backwards
-        most = logits.detach().amax(1)
-        return (logits - most[:, None]).exp().sum(1).log() + most - own
-    raise InputError(f"target={target!r} is not known: use 'loss' or 'logit'")
+    if target not in ("loss", "margin"):
+        raise InputError(f"target={target!r} is not known: use 'loss', 'logit' or 'margin'")
+    rivals = logits if target == "loss" else logits.scatter(1, label_ids[:, None], -torch.inf)
+    most = rivals.detach().amax(1)
+    # Written out: torch's own cannot be differentiated forwards, then backwards.
+    return (rivals - most[:, None]).exp().sum(1).log() + most - own
 
 
 def usable_dtype(name: str) -> torch.dtype:

@@ -20,6 +20,7 @@ IN_WORDS: dict[tuple[str, str], str] = {
     ("curvature", "cg"): "inverse Gauss-Newton matrix by conjugate gradients",
     ("target", "loss"): "gradients of the cross-entropy loss",
     ("target", "logit"): "gradients of the label's logit",
+    ("target", "margin"): "gradients of the label's log-odds against the others",
     ("contrast", "masked"): "the masked text minus the text as it stands",
     ("contrast", "unmasked"): "the text as it stands",
     ("locality", "text"): "all tokens of the text",
