@@ -494,3 +494,16 @@ def test_text_is_escaped(model):
         assert "<script>alert(1)" not in page
         assert "<i>&" not in page
         assert "&lt;i&gt;&amp;" in page
+
+
+def test_an_interrupted_pass_leaves_the_model_as_it_was(classifier):
+    explainer = Explainer(classifier, TRAIN, "tracin++")
+    before = {name: p.detach().clone() for name, p in classifier.attributed.items()}
+
+    def interrupt(done: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as kept:  # as a notebook keeps the traceback
+        explainer.scores([TEST, TEST, TEST], advance=interrupt)
+    assert kept.tb is not None
+    assert all(torch.equal(before[name], p) for name, p in classifier.attributed.items())

@@ -100,7 +100,9 @@ def test_losses_of_logits():
     logits = torch.tensor([[1.0, 2.0, 4.0], [0.5, 0.0, -1.0]])
     labels = torch.tensor([2, 1])
     assert text_losses(logits, labels, "logit").tolist() == [-4.0, 0.0]
-    expected = [-float(torch.log_softmax(row, 0)[label]) for row, label in zip(logits, labels)]  # noqa: B905
+    expected = [
+        -float(torch.log_softmax(row, 0)[label]) for row, label in zip(logits, labels, strict=True)
+    ]
     np.testing.assert_allclose(text_losses(logits, labels, "loss"), expected, rtol=1e-6)
     odds = [np.log(np.exp(-loss) / (1 - np.exp(-loss))) for loss in expected]
     np.testing.assert_allclose(-text_losses(logits, labels, "margin"), odds, rtol=1e-5)

@@ -109,7 +109,7 @@ def job_cost(explainer: Explainer, tests: int) -> Cost:
     scores = 12 * tests * len(explainer.train_units)
     blocks = -(-tests // per_block)
     disk = sum(texts) * trunk * width
-    memory = _resident() + int(1.25 * each * per_block) + working + scores
+    memory = _peak_bytes() + int(1.25 * each * per_block) + working + scores
     memory += _curvature_bytes(explainer, rows, float(np.mean(texts)))
     return Cost(
         len(explainer.train_units),
@@ -155,7 +155,7 @@ def _row_floats(layer: Layer) -> int:
     return int(sum(weight.shape)) if weight.dim() == 2 else 2 * weight.numel()
 
 
-def _resident() -> int:
+def _peak_bytes() -> int:
     """Bytes this process has held at most so far; 0 where the system does not tell."""
     try:
         import resource

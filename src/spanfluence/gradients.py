@@ -353,9 +353,9 @@ def _stack_rows(parts: Sequence[Tensor]) -> Tensor:
 def written_out(parts: Sequence[LayerGradient]) -> DenseGradient:
     """Units of several batches as one block of written-out gradients, a unit per column in memory."""
     whole = stack(parts)
-    if isinstance(whole, MatrixGradient):
-        return DenseGradient(whole.transposed_dense.T)
-    return DenseGradient(torch.cat([part.dense().T for part in parts], 1).T)
+    if isinstance(whole, EmbeddingGradient):
+        whole = DenseGradient(whole.dense())
+    return DenseGradient(whole.transposed_dense.T)
 
 
 def better_written_out(parts: Sequence[LayerGradient]) -> bool:

@@ -5,7 +5,9 @@ score(u', u) = sum_i w_i scale< P_i s(u'; theta_i), s(u; theta_i) > weight(u)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import itertools
+from collections.abc import Callable, Generator, Hashable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -93,19 +95,31 @@ class Influence:
         visits = _visits(jobs)
         blocks = self._blocks(jobs, visits, memory_bytes)
         count = _shared_out(advance, len(blocks) * len(visits))
-        for block in blocks:
-            for visit in visits:
-                number, index = visit[0]
-                with self.classifier.at(jobs[number].points[index].parameters):
-                    tests = self._test_sides(jobs, visit, block, batch_tokens)
-                    for batch in train:
-                        found = self._batch_scores(jobs, visit, tests, batch)
-                        for number, scores in found.items():
-                            cells = np.ix_(block, batch.rows(number))
-                            results[number][cells] += scores.cpu().numpy()
-                        count(len(batch.rows(0)))
-                        heap.after_batch()
+        for block, visit in itertools.product(blocks, visits):
+            # Closed at once, also when interrupted: it holds the model at another point.
+            with closing(self._at_point(jobs, visit, block, train, batch_tokens)) as batches:
+                for batch, found in batches:
+                    for number, scores in found.items():
+                        cells = np.ix_(block, batch.rows(number))
+                        results[number][cells] += scores.cpu().numpy()
+                    count(len(batch.rows(0)))
+                    heap.after_batch()
         return [result.astype(np.float32) for result in results]
+
+    def _at_point(
+        self,
+        jobs: Sequence[Job],
+        visit: Visit,
+        block: Int[np.ndarray, " rows"],
+        train: UnitBatches,
+        batch_tokens: int,
+    ) -> Generator[tuple[UnitBatch, dict[int, Float[Tensor, "tests units"]]], None, None]:
+        """Every training batch, with its scores for a block of tests at one point."""
+        number, index = visit[0]
+        with self.classifier.at(jobs[number].points[index].parameters):
+            tests = self._test_sides(jobs, visit, block, batch_tokens)
+            for batch in train:
+                yield batch, self._batch_scores(jobs, visit, tests, batch)
 
     def _blocks(
         self, jobs: Sequence[Job], visits: Sequence[Visit], memory_bytes: int
