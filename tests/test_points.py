@@ -67,8 +67,10 @@ def test_delta_points_are_single_steps_on_random_batches(tiny_folder, architectu
         )
         assert point.weight == 1.0
         assert list(point.parameters) == list(expected)
+        # A key's bias has no gradient but rounding, about 1e-16, which AdamW divides by its epsilon, 1e-8.
+        loose = 1e-12 if optimizer == "sgd" else 1e-10
         for name, value in point.parameters.items():
-            torch.testing.assert_close(value, expected[name], rtol=1e-9, atol=1e-12)
+            torch.testing.assert_close(value, expected[name], rtol=1e-9, atol=loose)
         assert point.distance == pytest.approx(distance(expected, classifier.attributed), rel=1e-6)
         assert point.distance > 0
 
