@@ -49,8 +49,9 @@ def test_what_costs_memory(classifier):
     train = tiny.make_examples(20, seed=1)
     one, three = (Explainer(classifier, train, method) for method in ("faithful", "tracin++"))
     assert job_cost(one, 1).memory_bytes < job_cost(one, 5000).memory_bytes
-    # Points follow each other: only one is in memory.
-    assert job_cost(one, 5000).memory_bytes == job_cost(three, 5000).memory_bytes
+    # Points follow each other: only one is in memory. (What the process held before may have grown a little.)
+    memory = job_cost(one, 5000).memory_bytes
+    assert job_cost(three, 5000).memory_bytes == pytest.approx(memory, rel=0.01)
     solved = Explainer(classifier, train, "if++", curvature="ggn")
     assert job_cost(one, 100).memory_bytes < job_cost(solved, 100).memory_bytes
 

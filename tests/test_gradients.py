@@ -14,13 +14,13 @@ from spanfluence.gradients import (
     DenseGradient,
     EmbeddingGradient,
     MatrixGradient,
+    Rows,
     add_weighted_sum,
     better_written_out,
     gram,
     inner,
     stack,
 )
-from spanfluence.gradients import written_out as written_out_block
 from spanfluence.text_rows import TextRows
 
 TABLE_ROWS = 7
@@ -37,7 +37,7 @@ def randn(seed: int, *shape: int) -> torch.Tensor:
 def matrix(seed, units, rows, wide, high, flags=(True, True), transposed=False) -> MatrixGradient:
     weight, bias = flags
     inputs, outputs = randn(seed, units, rows, wide), randn(seed + 1, units, rows, high)
-    return MatrixGradient(inputs, outputs, weight, bias, transposed)
+    return MatrixGradient((Rows(inputs, outputs),), weight, bias, transposed)
 
 
 def table(seed, units, rows, high) -> EmbeddingGradient:
@@ -50,17 +50,23 @@ def written_out(layer) -> torch.Tensor:
     """The gradient of each unit by plain loops over its rows."""
     if isinstance(layer, DenseGradient):
         return layer.values
+    if isinstance(layer, MatrixGradient):
+        return torch.cat([written_out_part(layer, part) for part in layer.parts])
     units = []
     for unit in range(layer.units):
-        if isinstance(layer, EmbeddingGradient):
-            whole = torch.zeros(layer.table_rows, layer.outputs.shape[2], dtype=torch.float64)
-            for place, row in zip(layer.ids[unit].tolist(), layer.outputs[unit], strict=True):
-                whole[place] += row
-            units.append(whole.flatten())
-            continue
-        high, wide = layer.outputs.shape[2], layer.inputs.shape[2]
-        weight, bias = torch.zeros(high, wide).double(), torch.zeros(high).double()
-        for a, d in zip(layer.inputs[unit], layer.outputs[unit], strict=True):
+        whole = torch.zeros(layer.table_rows, layer.outputs.shape[2], dtype=torch.float64)
+        for place, row in zip(layer.ids[unit].tolist(), layer.outputs[unit], strict=True):
+            whole[place] += row
+        units.append(whole.flatten())
+    return torch.stack(units)
+
+
+def written_out_part(layer: MatrixGradient, part: Rows) -> torch.Tensor:
+    units = []
+    for inputs, outputs in zip(*part, strict=True):
+        weight = torch.zeros(outputs.shape[1], inputs.shape[1], dtype=torch.float64)
+        bias = torch.zeros(outputs.shape[1], dtype=torch.float64)
+        for a, d in zip(inputs, outputs, strict=True):
             weight += torch.outer(d, a)
             bias += d
         weight = weight.T if layer.transposed else weight
@@ -147,8 +153,20 @@ def test_inner_products_of_layers_written_out():
 # --- blocks of units ---------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
+@given(SEEDS, st.lists(st.tuples(SIZES, SIZES), min_size=2, max_size=4), FLAGS, st.booleans())
+def test_a_linear_layer_in_parts(seed, parts, flags, transposed):
+    def make(seed):
+        layers = [matrix(seed + k, *part, 4, 5, flags, transposed) for k, part in enumerate(parts)]
+        return stack(layers)
+
+    check(make(seed))
+    check_inner(make(seed), make(seed + 9))
+    check_inner(make(seed), matrix(seed + 20, 2, 1, 4, 5, flags, transposed))
+
+
 @pytest.mark.parametrize("transposed", [False, True])
-def test_stacking_fills_shorter_units_with_nothing(transposed):
+def test_stacking_puts_units_after_each_other(transposed):
     for parts in (
         [
             matrix(0, 2, 3, 4, 5, (True, False), transposed),
@@ -163,35 +181,24 @@ def test_stacking_fills_shorter_units_with_nothing(transposed):
         assert stack(parts[:1]) is parts[0]
 
 
-def test_a_block_written_out():
-    """A unit per column in memory, whatever the parts were."""
-    for parts in (
-        [matrix(0, 2, 3, 4, 5), matrix(7, 1, 1, 4, 5)],
-        [table(0, 2, 3, 4), table(7, 1, 1, 4)],
-        [DenseGradient(randn(0, 2, 6)), DenseGradient(randn(7, 1, 6))],
-    ):
-        block = written_out_block(parts)
-        torch.testing.assert_close(block.dense(), torch.cat([written_out(part) for part in parts]))
-        assert block.transposed_dense.is_contiguous()
-
-
 def test_many_tests_of_many_rows_are_better_written_out():
-    assert not better_written_out([matrix(0, 1, 9, 40, 50)])
-    assert better_written_out([matrix(0, 100, 9, 40, 50)] * 2)
-    assert not better_written_out([matrix(0, 10, 1, 40, 50)])
-    assert better_written_out([DenseGradient(randn(0, 2, 6))])
+    assert not better_written_out(matrix(0, 1, 9, 40, 50))
+    assert better_written_out(stack([matrix(0, 100, 9, 40, 50)] * 2))
+    assert not better_written_out(matrix(0, 10, 1, 40, 50))
+    assert better_written_out(DenseGradient(randn(0, 2, 6)))
 
 
 def test_rows_that_only_fill_up_are_not_counted():
     layer = matrix(0, 3, 4, 5, 6)
-    layer.outputs[0, 1:] = 0.0
-    layer.outputs[2] = 0.0
+    outputs = layer.parts[0].outputs
+    outputs[0, 1:] = 0.0
+    outputs[2] = 0.0
     assert layer.row_count == 5
     assert layer.rows[2].tolist() == [0, 1, 1, 1, 1]
     check_inner(layer, matrix(3, 2, 1, 5, 6))
     check_inner(matrix(3, 2, 1, 5, 6), layer)
-    layer.outputs[:] = 0.0
-    empty = MatrixGradient(layer.inputs, layer.outputs)
+    outputs[:] = 0.0
+    empty = MatrixGradient(layer.parts)
     assert empty.row_count == 0
     check_inner(empty, matrix(3, 2, 1, 5, 6))
     check_inner(matrix(3, 2, 1, 5, 6), empty)
@@ -221,7 +228,7 @@ def gradient_of(rows: TextRows, text: int, kept: list[int]) -> torch.Tensor:
     outputs = rows.rows[text, one]
     if rows.kind == "embedding":
         return written_out(EmbeddingGradient(rows.ids[text, one], outputs, TABLE_ROWS))[0]
-    return written_out(MatrixGradient(rows.inputs[text, one], outputs))[0]
+    return written_out(MatrixGradient((Rows(rows.inputs[text, one], outputs),)))[0]
 
 
 KINDS = pytest.mark.parametrize("kind", ["matrix", "embedding", "dense"])
@@ -301,7 +308,8 @@ def test_neighbouring_texts_are_not_copied(kind):
         pair.dense()[0], sum(gradient_of(rows, text, list(range(5))) for text in (0, 1))
     )
     if kind != "dense":
-        assert pair.outputs.data_ptr() == rows.rows.data_ptr()
+        outputs = pair.parts[0].outputs if kind == "matrix" else pair.outputs
+        assert outputs.data_ptr() == rows.rows.data_ptr()
 
 
 @pytest.mark.parametrize("empty", [False, True])

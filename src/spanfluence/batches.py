@@ -12,13 +12,13 @@ from torch import Tensor
 
 from spanfluence.capture import Capture, check_finite_losses
 from spanfluence.encoding import Encoded, length_batches
-from spanfluence.gradients import LayerGradient
+from spanfluence.gradients import LayerGradient, stack
 from spanfluence.methods import Method, UnitKind
 from spanfluence.model import Target, TextClassifier, text_losses
 from spanfluence.text_rows import TextRows
 from spanfluence.units import Unit
 
-BATCH_TOKENS = 4096  # tokens of one gradient batch
+BATCH_TOKENS = 2048  # of one gradient batch: larger ones hold more padding, and leave the caches
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +52,13 @@ class UnitGradients:
     def square_norms(self) -> Float[Tensor, "layers units"]:
         """Squared norm per layer and unit."""
         return torch.stack([layer.square_norms() for layer in self.layers])
+
+    @classmethod
+    def joined(cls, parts: Sequence[UnitGradients]) -> UnitGradients:
+        """Units of several batches, one after the other."""
+        layers = [stack(own) for own in zip(*(part.layers for part in parts), strict=True)]
+        weights = [part.importance for part in parts if part.importance is not None]
+        return cls(layers, torch.cat(weights) if weights else None)
 
 
 class UnitBatches:

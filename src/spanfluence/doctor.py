@@ -21,6 +21,7 @@ from spanfluence.batches import UnitBatches
 from spanfluence.capture import Layer, owned
 from spanfluence.errors import InputError
 from spanfluence.explain import Explainer
+from spanfluence.influence import GROUP
 from spanfluence.rng import numpy_generator
 
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "scipy", "pyarrow")
@@ -105,7 +106,8 @@ def job_cost(explainer: Explainer, tests: int) -> Cost:
     trunk = 0 if classifier.trunk is None else classifier.model.config.hidden_size
     width = torch.finfo(classifier.model.dtype).bits // 8
     rows = sum(_row_floats(layer) for layer in explainer.capture.layers)
-    working = int(KEPT_PER_ROW * 4 * rows * max(explainer.batch_tokens, max(texts)))
+    kept = KEPT_PER_ROW + GROUP - 1  # of the batch that runs, and the rows of those that wait
+    working = int(kept * 4 * rows * max(explainer.batch_tokens, max(texts)))
     scores = 12 * tests * len(explainer.train_units)
     blocks = -(-tests // per_block)
     disk = sum(texts) * trunk * width

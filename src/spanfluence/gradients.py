@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -17,10 +18,8 @@ from torch import Tensor
 
 from spanfluence.allocator import large_empty
 
-CHUNK_BYTES = 6 << 20  # of a matrix that is written out piece by piece
-WIDE_CHUNK_BYTES = 32 << 20  # the same where all units are needed at once
-SHORT_PIECE = 64  # rows of a weight in a piece
-GROUP = 128  # units written out together where they need not all be
+CHUNK_BYTES = 16 << 20  # of matrices that are written out piece by piece
+SHORT_PIECE = 64  # rows of a weight in a piece, at least, where that is not far too much
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,123 +37,161 @@ class DenseGradient:
         """The gradient itself."""
         return self.values
 
-    @cached_property
-    def transposed_dense(self) -> Float[Tensor, "size units"]:
-        """A unit per column."""
-        return self.values.T.contiguous()
-
     def square_norms(self) -> Float[Tensor, " units"]:
         """Squared Euclidean norm of each unit's gradient."""
         return self.values.square().sum(1)
 
 
-@dataclass(frozen=True, eq=False)
-class MatrixGradient:
-    """Gradient of a linear layer as rows: sum_r outputs_r inputs_r^T, and sum_r outputs_r for the bias."""
+class Rows(NamedTuple):
+    """Inputs and output gradients of some units, equally many rows each; what only fills up is zero."""
 
     inputs: Float[Tensor, "units rows in"]
     outputs: Float[Tensor, "units rows out"]
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixGradient:
+    """Gradient of a linear layer as rows: sum_r outputs_r inputs_r^T, and sum_r outputs_r for the bias.
+
+    Units stand in parts, one after the other, so that short texts need not be filled up to long ones.
+    """
+
+    parts: tuple[Rows, ...]
     weight: bool = True
     bias: bool = True
     transposed: bool = False  # Conv1D of transformers stores its weight as (in, out)
 
-    @property
+    @cached_property
     def units(self) -> int:
         """How many units."""
-        return self.inputs.shape[0]
+        return sum(len(part.inputs) for part in self.parts)
 
-    def dense(self) -> Float[Tensor, "units size"]:
-        """Weight gradient flattened as the parameter is stored, then the bias gradient."""
-        return self.transposed_dense.T
+    @property
+    def wide(self) -> int:
+        """How many numbers the layer reads."""
+        return self.parts[0].inputs.shape[2]
 
-    @cached_property
-    def transposed_dense(self) -> Float[Tensor, "size units"]:
-        """`dense()` with a unit per column: the layout in which one side of a product is read fastest.
-
-        Turned by a product with ones and zeros, which is exact, and faster than a strided copy.
-        """
-        result = large_empty(self.outputs, self.size, self.units)
-        ones = torch.eye(self.units, dtype=result.dtype, device=result.device)
-        for start, values in self.columns():
-            torch.mm(values.T, ones, out=result[start : start + values.shape[1]])
-        return result
+    @property
+    def high(self) -> int:
+        """How many numbers the layer gives."""
+        return self.parts[0].outputs.shape[2]
 
     @property
     def size(self) -> int:
         """How many parameters."""
-        wide, high = self.inputs.shape[2], self.outputs.shape[2]
-        return (wide * high if self.weight else 0) + (high if self.bias else 0)
+        return self._weights + (self.high if self.bias else 0)
 
-    def some(self, units: slice) -> MatrixGradient:
-        """Some of the units, as views."""
-        return replace(self, inputs=self.inputs[units], outputs=self.outputs[units])
+    @property
+    def _weights(self) -> int:
+        return self.wide * self.high if self.weight else 0
+
+    def dense(self) -> Float[Tensor, "units size"]:
+        """Weight gradient flattened as the parameter is stored, then the bias gradient."""
+        return self._dense
+
+    @cached_property
+    def _dense(self) -> Float[Tensor, "units size"]:
+        result = large_empty(self.parts[0].outputs, self.units, self.size)
+        for part, own in zip(self.parts, self._of_parts(result), strict=True):
+            if self.weight:
+                left, right = self._sides(part)
+                weights = own[:, : self._weights].view(len(own), left.shape[2], right.shape[2])
+                torch.bmm(left.transpose(1, 2), right, out=weights)
+            if self.bias:
+                own[:, self._weights :] = part.outputs.sum(1)
+        return result
+
+    def _of_parts(self, values: Tensor) -> tuple[Tensor, ...]:
+        """What belongs to each part, of something with an entry per unit."""
+        return tuple(torch.split(values, [len(part.inputs) for part in self.parts]))
+
+    def _sides(self, part: Rows) -> tuple[Tensor, Tensor]:
+        """The factors whose product is the weight's gradient as it is stored."""
+        return part if self.transposed else (part.outputs, part.inputs)
 
     def as_matrix(self, values: Float[Tensor, "tests size"]) -> Float[Tensor, "tests out in"]:
         """Flattened gradients of this layer as matrices (out, in), the bias as a last column."""
-        high, wide = self.outputs.shape[-1], self.inputs.shape[-1]
+        high, wide = self.high, self.wide
         weight = values[:, : high * wide]
         shaped = weight.view(-1, wide, high).mT if self.transposed else weight.view(-1, high, wide)
         return torch.cat([shaped, values[:, high * wide :, None]], 2) if self.bias else shaped
 
     def as_vector(self, matrices: Float[Tensor, "tests out in"]) -> Float[Tensor, "tests size"]:
         """The inverse of `as_matrix`."""
-        wide = self.inputs.shape[-1]
-        weight = matrices[..., :wide]
+        weight = matrices[..., : self.wide]
         flat = (weight.mT if self.transposed else weight).flatten(1)
-        return torch.cat([flat, matrices[..., wide]], 1) if self.bias else flat
+        return torch.cat([flat, matrices[..., self.wide]], 1) if self.bias else flat
 
     def columns(
         self, chunk_bytes: int = CHUNK_BYTES
     ) -> Iterator[tuple[int, Float[Tensor, "units some"]]]:
         """`dense()` in pieces of whole columns: (first column, values). A piece lives until the next.
 
-        Pieces stay in the processor's cache between being written and being read: summing all rows of
-        a large layer first, and reading it afterwards, takes twice as long.
+        The whole of a large layer is never there at once, and a piece is still in the processor's
+        cache when it is read.
         """
-        first = 0
         if self.weight:
-            left, right = self.outputs, self.inputs
-            if self.transposed:
-                left, right = right, left
-            high, wide = left.shape[2], right.shape[2]
-            row_bytes = self.units * wide * left.element_size()
-            # Short pieces make poor products: of wide rows some more are taken than the cache would like.
-            step = max(chunk_bytes // row_bytes, min(SHORT_PIECE, 4 * chunk_bytes // row_bytes), 1)
-            step = min(high, max(8, step - step % 8) if high >= 8 else step)
-            buffer = left.new_empty(self.units, step, wide)
+            sides = [self._sides(part) for part in self.parts]
+            high, wide = (side.shape[2] for side in sides[0])
+            row_bytes = self.units * wide * sides[0][0].element_size()
+            step = min(high, _piece_rows(row_bytes, chunk_bytes))
+            buffer = sides[0][0].new_empty(self.units, step, wide)
             for start in range(0, high, step):
-                some = left[:, :, start : start + step].transpose(1, 2)
-                piece = buffer if some.shape[1] == step else left.new_empty(*some.shape[:2], wide)
-                torch.bmm(some, right, out=piece)
+                rows = min(step, high - start)
+                piece = buffer if rows == step else buffer.new_empty(self.units, rows, wide)
+                for (left, right), own in zip(sides, self._of_parts(piece), strict=True):
+                    torch.bmm(left[:, :, start : start + rows].transpose(1, 2), right, out=own)
                 yield start * wide, piece.flatten(1)
-            first = high * wide
         if self.bias:
-            yield first, self.outputs.sum(1)
+            yield self._weights, torch.cat([part.outputs.sum(1) for part in self.parts])
 
     @cached_property
     def row_count(self) -> int:
         """How many rows hold anything, over all units, as far as a glance at each tells."""
-        return int((self.outputs[..., :8] != 0).any(-1).sum())
+        return sum(int((part.outputs[..., :8] != 0).any(-1).sum()) for part in self.parts)
+
+    @property
+    def filled_rows(self) -> int:
+        """How many rows there are with those that only fill up."""
+        return sum(part.outputs.shape[:2].numel() for part in self.parts)
 
     @cached_property
     def rows(
         self,
     ) -> tuple[Float[Tensor, "rows in"], Float[Tensor, "rows out"], Int[Tensor, " rows"]]:
         """Inputs, outputs and owners of the rows; those that only fill up are left out if they are many."""
-        units, count, _ = self.outputs.shape
-        owners = torch.arange(units, device=self.outputs.device).repeat_interleave(count)
-        inputs, outputs = self.inputs.flatten(0, 1), self.outputs.flatten(0, 1)
+        inputs, outputs = (
+            torch.cat([side.flatten(0, 1) for side in sides])
+            for sides in zip(*self.parts, strict=True)
+        )
+        units = self._of_parts(torch.arange(self.units, device=outputs.device))
+        counts = [part.outputs.shape[1] for part in self.parts]
+        owners = torch.cat(
+            [own.repeat_interleave(count) for own, count in zip(units, counts, strict=True)]
+        )
         # Copying the rest would cost more than a few products with 0.
-        if self.row_count > 0.7 * units * count:
+        if self.row_count > 0.7 * len(owners):
             return inputs, outputs, owners
         filled = (outputs != 0).any(-1)
         return inputs[filled], outputs[filled], owners[filled]
 
     def square_norms(self) -> Float[Tensor, " units"]:
         """From the Gram matrices of the rows: sum_rs (a_r.a_s + 1)(d_r.d_s)."""
-        outputs = torch.bmm(self.outputs, self.outputs.transpose(1, 2))
-        inputs = torch.bmm(self.inputs, self.inputs.transpose(1, 2)) if self.weight else 0.0
+        return torch.cat([self._square_norms(part) for part in self.parts])
+
+    def _square_norms(self, part: Rows) -> Float[Tensor, " units"]:
+        outputs = torch.bmm(part.outputs, part.outputs.transpose(1, 2))
+        inputs = torch.bmm(part.inputs, part.inputs.transpose(1, 2)) if self.weight else 0.0
         return ((inputs + float(self.bias)) * outputs).sum((1, 2)).clamp_min(0.0)
+
+
+def _piece_rows(row_bytes: int, chunk_bytes: int) -> int:
+    """Rows of a weight in a piece: what the budget allows; some more where that is very few.
+
+    Short pieces make poor products: of wide rows some more are taken than the cache would like.
+    """
+    rows = max(chunk_bytes // row_bytes, min(SHORT_PIECE, 4 * chunk_bytes // row_bytes), 1)
+    return rows - rows % 8 if rows > 8 else rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,16 +237,16 @@ def inner(tests: LayerGradient, train: LayerGradient) -> Float[Tensor, "tests un
         return tests.dense() @ train.dense().T
     if isinstance(tests, MatrixGradient) and _rows_are_cheaper(tests, train):
         return _inner_by_rows(tests, train)
-    return _inner_by_columns(tests.transposed_dense, train)
+    return _inner_by_columns(tests.dense(), train)
 
 
 def gram(layer: LayerGradient) -> Float[Tensor, "units units"]:
     """Inner products of all pairs of units of one layer."""
     if not isinstance(layer, MatrixGradient) or _rows_are_cheaper(layer, layer):
         return inner(layer, layer)
-    total = layer.outputs.new_zeros(layer.units, layer.units)
+    total = layer.parts[0].outputs.new_zeros(layer.units, layer.units)
     step = max(1, -(-layer.units // 4))
-    for _, values in layer.columns(WIDE_CHUNK_BYTES):
+    for _, values in layer.columns():
         for first in range(0, layer.units, step):  # below the diagonal only: the rest is its mirror
             last = min(first + step, layer.units)
             total[first:last, :last].addmm_(values[first:last], values[:last].T)
@@ -223,14 +260,13 @@ def add_weighted_sum(
     *,
     beta: float = 1.0,
 ) -> Float[Tensor, "tests size"]:
-    """beta values_t + sum_u weights_tu g_u, written out with a test per column in memory."""
+    """beta values_t + sum_u weights_tu g_u, written out."""
     if isinstance(layer, MatrixGradient):
-        turned, given = weights.T.contiguous(), values.T
-        result = large_empty(values, *given.shape)
-        for first, piece in layer.columns(WIDE_CHUNK_BYTES):
-            rows = slice(first, first + piece.shape[1])
-            torch.addmm(given[rows], piece.T, turned, beta=beta, out=result[rows])
-        return result.T
+        result = large_empty(values, *values.shape)
+        for first, piece in layer.columns():
+            columns = slice(first, first + piece.shape[1])
+            torch.addmm(values[:, columns], weights, piece, beta=beta, out=result[:, columns])
+        return result
     if isinstance(layer, EmbeddingGradient):
         result = (beta * values).view(len(values), layer.table_rows, -1)
         for unit in range(layer.units):
@@ -241,17 +277,12 @@ def add_weighted_sum(
 
 
 def _rows_are_cheaper(tests: MatrixGradient, train: MatrixGradient) -> bool:
-    return _by_rows(tests.units, tests.row_count, train)
-
-
-def _by_rows(tests: int, test_rows: int, train: MatrixGradient) -> bool:
     """Counted multiplications: all pairs of rows, or the training units' matrices and one product.
 
     The tests' own matrices are computed once and used for all training batches, so they are free.
     """
-    wide, high = train.inputs.shape[2], train.outputs.shape[2]
-    by_rows = test_rows * train.row_count * (wide + high)
-    return by_rows < train.units * (train.inputs.shape[1] + tests) * wide * high
+    by_rows = tests.row_count * train.row_count * (train.wide + train.high)
+    return by_rows < (train.filled_rows + train.units * tests.units) * train.wide * train.high
 
 
 def _inner_by_rows(tests: MatrixGradient, train: MatrixGradient) -> Float[Tensor, "tests units"]:
@@ -277,23 +308,13 @@ def _summed(
 
 
 def _inner_by_columns(
-    tests: Float[Tensor, "size tests"], train: MatrixGradient
+    tests: Float[Tensor, "tests size"], train: MatrixGradient
 ) -> Float[Tensor, "tests units"]:
     """Written-out tests against rows, piece by piece: the whole of the training side never exists."""
-    groups = []
-    for start in range(0, train.units, GROUP):
-        part = train.some(slice(start, start + GROUP))
-        # Four sums side by side: one product of two short sides would leave processors idle.
-        result = tests.new_zeros(4, part.units, tests.shape[1])
-        for first, values in part.columns():
-            some = tests[first : first + values.shape[1]]
-            if values.shape[1] % 4:
-                result[0].addmm_(values, some)
-            else:
-                quarters = values.view(part.units, 4, -1).transpose(0, 1)
-                result.baddbmm_(quarters, some.view(4, -1, some.shape[1]))
-        groups.append(result.sum(0))
-    return torch.cat(groups).T
+    result = tests.new_zeros(train.units, len(tests))
+    for first, values in train.columns():
+        result.addmm_(values, tests[:, first : first + values.shape[1]].T)
+    return result.T
 
 
 def _inner_of_tables(
@@ -319,17 +340,13 @@ def _inner_with_table(
 
 
 def stack(parts: Sequence[LayerGradient]) -> LayerGradient:
-    """Units of several batches as one block; shorter ones are filled up with zero rows."""
+    """Units of several batches as one block."""
     first = parts[0]
     if len(parts) == 1:
         return first
     if isinstance(first, MatrixGradient):
         matrices = [part for part in parts if isinstance(part, MatrixGradient)]
-        return replace(
-            first,
-            inputs=_stack_rows([part.inputs for part in matrices]),
-            outputs=_stack_rows([part.outputs for part in matrices]),
-        )
+        return replace(first, parts=tuple(rows for part in matrices for rows in part.parts))
     if isinstance(first, EmbeddingGradient):
         tables = [part for part in parts if isinstance(part, EmbeddingGradient)]
         return replace(
@@ -341,6 +358,7 @@ def stack(parts: Sequence[LayerGradient]) -> LayerGradient:
 
 
 def _stack_rows(parts: Sequence[Tensor]) -> Tensor:
+    """Shorter ones are filled up with zero rows."""
     most, units = max(part.shape[1] for part in parts), sum(len(part) for part in parts)
     filled = parts[0].new_zeros(units, most, *parts[0].shape[2:])
     first = 0
@@ -350,18 +368,8 @@ def _stack_rows(parts: Sequence[Tensor]) -> Tensor:
     return filled
 
 
-def written_out(parts: Sequence[LayerGradient]) -> DenseGradient:
-    """Units of several batches as one block of written-out gradients, a unit per column in memory."""
-    whole = stack(parts)
-    if isinstance(whole, EmbeddingGradient):
-        whole = DenseGradient(whole.dense())
-    return DenseGradient(whole.transposed_dense.T)
-
-
-def better_written_out(parts: Sequence[LayerGradient]) -> bool:
-    """Whether a block of tests, in parts, will meet training rows of its own kind as matrices."""
-    matrices = [part for part in parts if isinstance(part, MatrixGradient)]
-    if not matrices:
-        return isinstance(parts[0], DenseGradient)
-    units, rows = (sum(getattr(m, what) for m in matrices) for what in ("units", "row_count"))
-    return not _by_rows(units, rows, max(matrices, key=lambda m: m.inputs.shape[1]))
+def better_written_out(tests: LayerGradient) -> bool:
+    """Whether a block of tests will meet training rows of its own kind as matrices."""
+    if isinstance(tests, MatrixGradient):
+        return not _rows_are_cheaper(tests, tests)
+    return isinstance(tests, DenseGradient)

@@ -21,14 +21,7 @@ from spanfluence.batches import BATCH_TOKENS, Side, UnitBatch, UnitBatches, Unit
 from spanfluence.capture import Capture
 from spanfluence.curvature import Operator
 from spanfluence.errors import InputError
-from spanfluence.gradients import (
-    DenseGradient,
-    LayerGradient,
-    better_written_out,
-    inner,
-    stack,
-    written_out,
-)
+from spanfluence.gradients import DenseGradient, LayerGradient, better_written_out, inner
 from spanfluence.methods import Method
 from spanfluence.model import TextClassifier
 from spanfluence.points import ModelPoint
@@ -64,6 +57,11 @@ class _TestSide:
 
 
 Visit = list[tuple[int, int]]  # of one point: the jobs that want it, and its number in each
+Group = Sequence[UnitBatch]
+
+GROUP = 4
+"""Batches whose products with the tests are taken together: the tests' gradients, which are far larger
+than a cache, are read once for all of them."""
 
 
 class Influence:
@@ -97,12 +95,12 @@ class Influence:
         count = _shared_out(advance, len(blocks) * len(visits))
         for block, visit in itertools.product(blocks, visits):
             # Closed at once, also when interrupted: it holds the model at another point.
-            with closing(self._at_point(jobs, visit, block, train, batch_tokens)) as batches:
-                for batch, found in batches:
+            with closing(self._at_point(jobs, visit, block, train, batch_tokens)) as groups:
+                for group, found in groups:
                     for number, scores in found.items():
-                        cells = np.ix_(block, batch.rows(number))
+                        cells = np.ix_(block, _rows_of(group, number))
                         results[number][cells] += scores.cpu().numpy()
-                    count(len(batch.rows(0)))
+                    count(len(_rows_of(group, 0)))
                     heap.after_batch()
         return [result.astype(np.float32) for result in results]
 
@@ -113,13 +111,14 @@ class Influence:
         block: Int[np.ndarray, " rows"],
         train: UnitBatches,
         batch_tokens: int,
-    ) -> Generator[tuple[UnitBatch, dict[int, Float[Tensor, "tests units"]]], None, None]:
-        """Every training batch, with its scores for a block of tests at one point."""
+    ) -> Generator[tuple[Group, dict[int, Float[Tensor, "tests units"]]], None, None]:
+        """All training batches in groups, with their scores for a block of tests at one point."""
         number, index = visit[0]
         with self.classifier.at(jobs[number].points[index].parameters):
             tests = self._test_sides(jobs, visit, block, batch_tokens)
-            for batch in train:
-                yield batch, self._batch_scores(jobs, visit, tests, batch)
+            waiting = iter(train)
+            while group := list(itertools.islice(waiting, GROUP)):
+                yield group, self._group_scores(jobs, visit, tests, group)
 
     def _blocks(
         self, jobs: Sequence[Job], visits: Sequence[Visit], memory_bytes: int
@@ -159,33 +158,32 @@ class Influence:
         return prepared
 
     def _test_side(self, side: Side, operator: Operator | None, batch_tokens: int) -> _TestSide:
-        pieces: list[list[LayerGradient]] = []
-        order: list[int] = []
-        for batch in UnitBatches(self.classifier, [side], batch_tokens):
-            pieces.append(batch.gradients(self.capture, [0])[0].layers)
-            order.extend(batch.rows(0).tolist())
+        batches = list(UnitBatches(self.classifier, [side], batch_tokens))
+        order = _rows_of(batches, 0)
+        found = UnitGradients.joined([b.gradients(self.capture, [0])[0] for b in batches])
         layers = [
-            written_out(parts)
-            if operator is not None or better_written_out(parts)
-            else stack(parts)
-            for parts in zip(*pieces, strict=True)
+            DenseGradient(layer.dense())
+            if operator is not None or better_written_out(layer)
+            else layer
+            for layer in found.layers
         ]
         if operator is not None:
             solved = operator.solve([layer.dense() for layer in layers])
             layers = [DenseGradient(values) for values in solved]
-        return _TestSide(layers, np.argsort(np.array(order)))
+        return _TestSide(layers, np.argsort(order))
 
-    def _batch_scores(
-        self, jobs: Sequence[Job], visit: Visit, tests: Sequence[_TestSide], batch: UnitBatch
+    def _group_scores(
+        self, jobs: Sequence[Job], visit: Visit, tests: Sequence[_TestSide], group: Group
     ) -> dict[int, Float[Tensor, "tests units"]]:
-        """Job number -> scores of the batch's units at the present point, times its weight."""
-        train = batch.gradients(self.capture, [number for number, _ in visit])
-        return {
-            number: jobs[number].points[index].weight
-            * _scores(jobs[number].method, side, train[number])
-            for (number, index), side in zip(visit, tests, strict=True)
-            if number in train
-        }
+        """Job number -> scores of the group's units at the present point, times its weight."""
+        train = [batch.gradients(self.capture, [number for number, _ in visit]) for batch in group]
+        found = {}
+        for (number, index), side in zip(visit, tests, strict=True):
+            own = [gradients[number] for gradients in train if number in gradients]
+            if own:
+                weight, method = jobs[number].points[index].weight, jobs[number].method
+                found[number] = weight * _scores(method, side, UnitGradients.joined(own))
+        return found
 
 
 def _visits(jobs: Sequence[Job]) -> list[Visit]:
@@ -195,6 +193,11 @@ def _visits(jobs: Sequence[Job]) -> list[Visit]:
         for index, point in enumerate(job.points):
             visits.setdefault(id(point), []).append((number, index))
     return list(visits.values())
+
+
+def _rows_of(group: Group, number: int) -> Int[np.ndarray, " units"]:
+    """The units of a job that the batches hold, as indices."""
+    return np.concatenate([batch.rows(number) for batch in group])
 
 
 def _shared_out(advance: Callable[[int], None], turns: int) -> Callable[[int], None]:

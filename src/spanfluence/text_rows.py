@@ -10,7 +10,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from spanfluence.gradients import DenseGradient, EmbeddingGradient, LayerGradient, MatrixGradient
+from spanfluence.gradients import (
+    DenseGradient,
+    EmbeddingGradient,
+    LayerGradient,
+    MatrixGradient,
+    Rows,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +64,8 @@ class TextRows:
             return EmbeddingGradient(chosen.ids.reshape(count, -1), rows, self.table_rows)
         assert chosen.inputs is not None
         inputs = chosen.inputs.reshape(count, -1, chosen.inputs.shape[-1])
-        return MatrixGradient(inputs, rows, self.weight, self.bias, self.transposed)
+        parts = (Rows(inputs, rows),)
+        return MatrixGradient(parts, self.weight, self.bias, self.transposed)
 
     @cached_property
     def _compact(self) -> TextRows | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from spanfluence.curvature import AUTO_FRACTION, Block, Damping, check_sampled
 from spanfluence.curvature.rows import CurvatureRows
-from spanfluence.gradients import LayerGradient, MatrixGradient
+from spanfluence.gradients import LayerGradient, MatrixGradient, Rows
 
 CHUNK_BYTES = 1 << 28
 
@@ -69,15 +70,13 @@ class _LayerBasis:
     def of(cls, layer: LayerGradient, instances: int) -> _LayerBasis:
         if not isinstance(layer, MatrixGradient) or not layer.weight:
             return cls(layer.dense().square().sum(0) / instances)
-        inputs = _with_ones(layer)
-        left, right = _eigenvectors(layer.outputs), _eigenvectors(inputs)
-        turned_out, turned_in = layer.outputs @ left, inputs @ right
+        parts = [(_with_ones(layer, part), part.outputs) for part in layer.parts]
+        right, left = (_eigenvectors(sides) for sides in zip(*parts, strict=True))
         total = torch.zeros(left.shape[0], right.shape[0], device=left.device, dtype=left.dtype)
         step = max(1, CHUNK_BYTES // (4 * total.numel()))
-        for first in range(0, layer.units, step):
-            chosen = slice(first, first + step)
-            gradients = torch.bmm(turned_out[chosen].transpose(1, 2), turned_in[chosen])
-            total += gradients.square().sum(0)
+        for inputs, outputs in parts:
+            for some_in, some_out in zip(inputs.split(step), outputs.split(step), strict=True):
+                total += torch.bmm((some_out @ left).mT, some_in @ right).square().sum(0)
         return cls(total / instances, left, right, layer)
 
     def solve(
@@ -90,16 +89,16 @@ class _LayerBasis:
         return self.layer.as_vector(self.outputs @ turned @ self.inputs.T)
 
 
-def _with_ones(layer: MatrixGradient) -> Tensor:
+def _with_ones(layer: MatrixGradient, part: Rows) -> Float[Tensor, "units rows width"]:
     """Inputs with a last column for the bias, 0 in rows that only fill up (their output is zero)."""
     if not layer.bias:
-        return layer.inputs
-    real = (layer.outputs != 0).any(-1, keepdim=True).to(layer.inputs.dtype)
-    return torch.cat([layer.inputs * real, real], -1)
+        return part.inputs
+    real = (part.outputs != 0).any(-1, keepdim=True).to(part.inputs.dtype)
+    return torch.cat([part.inputs * real, real], -1)
 
 
-def _eigenvectors(rows: Float[Tensor, "units rows width"]) -> Float[Tensor, "width width"]:
-    flat = rows.flatten(0, 1)
-    covariance = (flat.T @ flat).double() / len(flat)
-    vectors: Tensor = torch.linalg.eigh(covariance).eigenvectors
-    return vectors.to(rows.dtype)
+def _eigenvectors(sides: Sequence[Float[Tensor, "units rows width"]]) -> Float[Tensor, "w w"]:
+    flat = [side.flatten(0, 1) for side in sides]
+    covariance = torch.stack([rows.T @ rows for rows in flat]).sum(0).double()
+    vectors: Tensor = torch.linalg.eigh(covariance / sum(map(len, flat))).eigenvectors
+    return vectors.to(flat[0].dtype)

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from spanfluence.capture import Layer, owned
 from spanfluence.curvature import Block
-from spanfluence.gradients import MatrixGradient
+from spanfluence.gradients import MatrixGradient, Rows
 from spanfluence.model import requiring_gradients
 
 
@@ -41,12 +41,12 @@ class Product:
     @property
     def _weights(self) -> int:
         rows = self.rows
-        return 0 if rows is None else rows.inputs.shape[2] * rows.outputs.shape[2]
+        return 0 if rows is None else rows.wide * rows.high
 
     def subtract_from(self, h: Float[Tensor, "vectors size"], times: float) -> None:
         """h - times * H h, in place: the rows go straight into h, in one pass over it."""
         if self.rows is not None:
-            left, right = self.rows.outputs, self.rows.inputs
+            [(right, left)] = self.rows.parts
             if self.rows.transposed:
                 left, right = right, left
             matrices = h[:, : self._weights].view(len(h), left.shape[2], right.shape[2])
@@ -58,7 +58,7 @@ class Product:
         """No element is larger in size (by Cauchy-Schwarz over the rows)."""
         bounds = [0.0]
         if self.rows is not None:
-            sides = (self.rows.inputs, self.rows.outputs)
+            [sides] = self.rows.parts
             lengths = [torch.linalg.vector_norm(side, dim=(1, 2)) for side in sides]
             bounds.append(float((lengths[0] * lengths[1]).max()))
         if self.rest is not None and self.rest.numel():
@@ -207,8 +207,7 @@ def _product(
         return Product(None, rest)
     return Product(
         MatrixGradient(
-            torch.cat(inputs, 1),
-            torch.cat(outputs, 1),
+            (Rows(torch.cat(inputs, 1), torch.cat(outputs, 1)),),
             bias=False,
             transposed=layer.kind == "conv1d",
         ),
