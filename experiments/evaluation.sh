@@ -1,14 +1,16 @@
 #!/bin/sh
 # The evaluations whose results stand in experiments/results/, from top to bottom.
 # Every command resumes where it was interrupted. DATA holds mams/, sentihood/ and, where known,
-# tracinf_release/; SPANS holds mams/ and sentihood/ with train.jsonl, dev.jsonl and test.jsonl as
-# written by `spanfluence spans`.
+# tracinf_release/. The spans come from experiments/annotations/; to find them anew, for each split:
+#   spanfluence spans DATA/mams/train.xml --finder reader --reader READER --out SPANS/mams/train.jsonl
+# and then, with all three splits: python experiments/span_offsets.py pack mams SPANS/mams
 set -eu
 DATA=${DATA:?folder with the data sets}
-SPANS=${SPANS:?folder with their spans}
+SPANS=${SPANS:-spans}
 OUT=${OUT:-experiments/results}
 
 for NAME in mams sentihood; do
+  python experiments/span_offsets.py unpack $NAME "$SPANS/$NAME" --data "$DATA"
   case $NAME in
     mams) RELEASED=$DATA/tracinf_release/ATSA/model_5_test_w_qa.json ;;
     sentihood) RELEASED=$DATA/tracinf_release/sentihood/sentihood_model_5_test_w_qa.json ;;
@@ -26,8 +28,9 @@ for NAME in mams sentihood; do
       --tests "$SPANS/$NAME/test.jsonl" --out "$OUT/$NAME-beyond" "$@"
   }
   beyond --stages sanity --stages mislabel --methods pinpoint --methods tracin++ --methods tracinf
-  beyond --stages planted --methods pinpoint --methods tracin++ --methods tracinf \
-    --methods control --methods "gradient cosine"
+  # All at the final model, so that one pass serves them.
+  beyond --stages planted --methods pinpoint --methods faithful --methods "gradient cosine" \
+    --methods "gradient dot"
   beyond --stages lds --stages span-lds --methods pinpoint --methods tracin++ --methods tracinf \
     --methods "gradient cosine" --set seeds=1
   beyond --stages ablation --set seeds=1 --set removal_train=2000 --set "rates=[0.01, 0.03]"

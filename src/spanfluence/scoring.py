@@ -31,6 +31,8 @@ from spanfluence.units import Example, Unit, units_of
 Asked = Mapping[str, Any]
 
 GRADIENT_COSINE: dict[str, Any] = {"method": "faithful", "scale": "cosine"}
+GRADIENT_DOT: dict[str, Any] = {"method": "tracinf", "points": "final"}
+"""Whole texts at the final model: what other libraries call so."""
 PAPER_METHODS: dict[str, dict[str, Any]] = {
     name: {"method": name}
     for name in ("if", "if+", "if++", "tracin", "tracinf", "tracin+", "tracin++", "control")
@@ -40,6 +42,12 @@ DEFAULT_METHODS: dict[str, dict[str, Any]] = {
     "pinpoint": {"method": "pinpoint"},
     "gradient cosine": GRADIENT_COSINE,
 }
+KNOWN_METHODS: dict[str, dict[str, Any]] = {
+    **DEFAULT_METHODS,
+    "faithful": {"method": "faithful"},
+    "gradient dot": GRADIENT_DOT,
+}
+"""What can be asked for by name: the last ones only if they are."""
 MEMORY = 4 << 30
 """Bytes for the gradients of tests; more than fit are taken in several passes over the training set."""
 BASELINES = ("random", "overlap", "bm25", "embedding")

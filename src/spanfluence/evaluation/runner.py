@@ -28,7 +28,7 @@ from spanfluence.model import TextClassifier
 from spanfluence.planting import TRIGGERS
 from spanfluence.retrain import Retrainer
 from spanfluence.runs import RunFolder, versions
-from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests
+from spanfluence.scoring import DEFAULT_METHODS, KNOWN_METHODS, MEMORY, Asked, check_tests
 from spanfluence.stages import Say, Stages
 from spanfluence.units import Example
 
@@ -81,11 +81,10 @@ def chosen_methods(names: Sequence[str] | None) -> dict[str, Asked]:
     """The default methods, or those named."""
     if not names:
         return dict(DEFAULT_METHODS)
-    known: dict[str, Asked] = {**DEFAULT_METHODS, "faithful": {"method": "faithful"}}
     for name in names:
-        if name not in known:
-            raise InputError(f"no method {name!r} to evaluate: use {', '.join(known)}")
-    return {name: known[name] for name in names}
+        if name not in KNOWN_METHODS:
+            raise InputError(f"no method {name!r} to evaluate: use {', '.join(KNOWN_METHODS)}")
+    return {name: KNOWN_METHODS[name] for name in names}
 
 
 def changed_sizes(sizes: Sizes, changes: Sequence[str]) -> Sizes:
