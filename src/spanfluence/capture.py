@@ -30,6 +30,7 @@ class Layer:
 
     `shared` numbers those of its calls in a forward pass that serve all texts of the batch at once
     (DeBERTa projects its relative positions so): their output gradients are taken text by text.
+    `heads` is set where one query attends to the layer's outputs (see `head_gradients`).
     """
 
     name: str
@@ -37,6 +38,7 @@ class Layer:
     kind: str  # "linear", "conv1d", "norm", "embedding" or "whole"
     parameters: tuple[str, ...]  # attributed ones by full name, weight before bias
     shared: frozenset[int] = frozenset()
+    heads: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +104,7 @@ class Capture:
         self.layers = whole
         truth = self.texts(batch, labels, "loss")
         self.layers = factored
+        self.layers = factored = self._headwise(factored, self.texts(batch, labels, "loss"))
         found = self.texts(batch, labels, "loss")
         half = self.classifier.model.dtype in (torch.bfloat16, torch.float16)
         agreed = [
@@ -114,6 +117,14 @@ class Capture:
             warnings.warn(
                 f"per-example autograd, which is slow, is used for: {', '.join(slow)}", stacklevel=4
             )
+
+    def _headwise(self, layers: list[Layer], found: TextGradients) -> list[Layer]:
+        """The layers, each told its number of heads if its rows are one for each head."""
+        heads = getattr(self.classifier.model.config, "num_attention_heads", 0)
+        return [
+            replace(layer, heads=heads) if heads and rows.has_rows_by_head(heads) else layer
+            for layer, rows in zip(layers, found.layers, strict=True)
+        ]
 
     def _shared_calls(self, batch: list[Encoded]) -> dict[str, frozenset[int]]:
         """By layer: the numbers of its calls that serve all texts at once."""
@@ -244,6 +255,7 @@ class _Recorder:
             weight=weight,
             bias=bias,
             transposed=layer.kind == "conv1d",
+            heads=layer.heads,
         )
 
     def _inputs(self, layer: Layer, call: _Call) -> Tensor:

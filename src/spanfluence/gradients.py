@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from spanfluence.allocator import large_empty
+from spanfluence.head_gradients import HeadGradient, inner_of_heads, stack_heads
 
 CHUNK_BYTES = 16 << 20  # of matrices that are written out piece by piece
 SHORT_PIECE = 64  # rows of a weight in a piece, at least, where that is not far too much
@@ -224,7 +225,7 @@ class EmbeddingGradient:
         )
 
 
-LayerGradient = DenseGradient | MatrixGradient | EmbeddingGradient
+LayerGradient = DenseGradient | MatrixGradient | EmbeddingGradient | HeadGradient
 
 
 def inner(tests: LayerGradient, train: LayerGradient) -> Float[Tensor, "tests units"]:
@@ -233,7 +234,9 @@ def inner(tests: LayerGradient, train: LayerGradient) -> Float[Tensor, "tests un
         if isinstance(tests, EmbeddingGradient):
             return _inner_of_tables(tests, train)
         return _inner_with_table(tests.dense(), train)
-    if isinstance(train, DenseGradient) or isinstance(tests, EmbeddingGradient):
+    if isinstance(train, HeadGradient) and isinstance(tests, HeadGradient):
+        return inner_of_heads(tests, train)
+    if not isinstance(train, MatrixGradient) or isinstance(tests, EmbeddingGradient):
         return tests.dense() @ train.dense().T
     if isinstance(tests, MatrixGradient) and _rows_are_cheaper(tests, train):
         return _inner_by_rows(tests, train)
@@ -273,7 +276,7 @@ def add_weighted_sum(
             own = weights[:, unit, None, None] * layer.outputs[unit]
             result.index_add_(1, layer.ids[unit], own)
         return result.flatten(1)
-    return torch.addmm(values, weights, layer.values, beta=beta)
+    return torch.addmm(values, weights, layer.dense(), beta=beta)
 
 
 def _rows_are_cheaper(tests: MatrixGradient, train: MatrixGradient) -> bool:
@@ -344,6 +347,8 @@ def stack(parts: Sequence[LayerGradient]) -> LayerGradient:
     first = parts[0]
     if len(parts) == 1:
         return first
+    if len({type(part) for part in parts}) > 1:  # rows by head in some batches, by token in others
+        return DenseGradient(torch.cat([part.dense() for part in parts]))
     if isinstance(first, MatrixGradient):
         matrices = [part for part in parts if isinstance(part, MatrixGradient)]
         return replace(first, parts=tuple(rows for part in matrices for rows in part.parts))
@@ -354,6 +359,8 @@ def stack(parts: Sequence[LayerGradient]) -> LayerGradient:
             ids=_stack_rows([part.ids for part in tables]),
             outputs=_stack_rows([part.outputs for part in tables]),
         )
+    if isinstance(first, HeadGradient):
+        return stack_heads([part for part in parts if isinstance(part, HeadGradient)])
     return DenseGradient(torch.cat([part.dense() for part in parts]))
 
 

@@ -60,7 +60,9 @@ class TrainingProblem:
         """H_k h of one instance at the present parameters for every h of the block, per layer."""
         return hessian_products(self.capture.layers, lambda: self.loss(index), block)
 
-    def rows(self, point: ModelPoint, sample: int, seed: int) -> CurvatureRows:
+    def rows(
+        self, point: ModelPoint, sample: int, seed: int, *, by_token: bool = False
+    ) -> CurvatureRows:
         """Gauss-Newton rows of a seeded sample of training instances at a point."""
         rng = numpy_generator(seed, "curvature sample")
         chosen = np.sort(rng.choice(len(self), size=min(sample, len(self)), replace=False))
@@ -72,7 +74,8 @@ class TrainingProblem:
                 states = self.classifier.trunk_states(batch, inputs, keep=True)
                 each = torch.arange(len(batch), device=self.classifier.device)[:, None]
                 for found in self.capture.objectives(inputs, states, curvature_directions):
-                    pieces.append([layer.units(each) for layer in found.layers])
+                    own = [layer.units(each, by_token=by_token) for layer in found.layers]
+                    pieces.append(own)
         layers = [stack(parts) for parts in zip(*pieces, strict=True)]
         return CurvatureRows(layers, len(chosen))
 
@@ -93,7 +96,9 @@ def operator_at(curvature: Curvature, problem: TrainingProblem, point: ModelPoin
     if isinstance(curvature, Lissa):
         return LissaOperator(curvature, problem, point)
     size = sum(p.numel() for p in problem.parameters.values())
-    rows = problem.rows(point, curvature.sample, curvature.seed)
+    # EK-FAC averages over the inputs of single tokens.
+    by_token = isinstance(curvature, Ekfac)
+    rows = problem.rows(point, curvature.sample, curvature.seed, by_token=by_token)
     return curvature.operator(rows, size)
 
 
