@@ -4,7 +4,8 @@ Per text the trunk once; per point the tail forwards, backwards to the outputs o
 per layer the cheaper of two products: from matrices (each unit's gradient written out, then one product with all
 tests) or from rows. A multiplication and an addition count as two. Only matrix products are counted; norms,
 activation functions and biases come on top. A BERT whose head reads the first token is assumed: its last block
-needs keys and values everywhere, and all else at one position.
+needs keys and values everywhere, and all else at one position; under that one query, keys and values have a
+gradient row for each head, whatever the length of the text.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ class Linear:
 
     def rows(self, tokens: int) -> int:
         """How many positions of a text it must be run at, and have gradients."""
-        if self.place == "head" or (
-            self.place == "last" and not self.name.endswith(("key", "value"))
-        ):
-            return 1
-        return tokens
+        one = self.place == "head" or (self.place == "last" and not self.under_one_query)
+        return 1 if one else tokens
+
+    @property
+    def under_one_query(self) -> bool:
+        """Whether its gradients have one row per head."""
+        return self.place == "last" and self.name.endswith(("key", "value"))
 
     @property
     def goes_back(self) -> bool:
@@ -86,11 +89,18 @@ def tail_flops(layers: Sequence[Linear], hidden: int, tokens: int) -> float:
     return total
 
 
-def product_flops(layers: Sequence[Linear], tests: Sequence[int], train: Sequence[int]) -> float:
+def product_flops(
+    layers: Sequence[Linear], heads: int, tests: Sequence[int], train: Sequence[int]
+) -> float:
     """Inner products of all pairs; every unit has two texts of the given length."""
     total = 0.0
     for layer in layers:
         if layer.place == "trunk":
+            continue
+        if layer.under_one_query:
+            hidden = layer.width // 2
+            gathered = 2 * heads * hidden * (sum(tests) + sum(train))
+            total += 2.0 * (gathered + 4 * hidden * (heads + 1) * len(tests) * len(train))
             continue
         ours = sum(2 * layer.rows(tokens) for tokens in tests)
         theirs = sum(2 * layer.rows(tokens) for tokens in train)
@@ -102,7 +112,8 @@ def product_flops(layers: Sequence[Linear], tests: Sequence[int], train: Sequenc
 
 def necessary_flops(work: Workload, points: int) -> float:
     """Of `tracin++` for the workload, cold."""
-    layers, hidden = linears(work.linear), work.linear.model.config.hidden_size
+    config = work.linear.model.config
+    layers, hidden, heads = linears(work.linear), config.hidden_size, config.num_attention_heads
     tests, train = (
         [len(text) for text in work.linear.encoder.encode(side)]
         for side in (work.tests, work.train)
@@ -110,4 +121,4 @@ def necessary_flops(work: Workload, points: int) -> float:
     texts = 2 * [*tests, *train]
     once = sum(trunk_flops(layers, hidden, tokens) for tokens in texts)
     each = sum(tail_flops(layers, hidden, tokens) for tokens in texts)
-    return once + points * (each + product_flops(layers, tests, train))
+    return once + points * (each + product_flops(layers, heads, tests, train))

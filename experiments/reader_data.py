@@ -26,7 +26,7 @@ class Settings:
 
     base: str = "minilm"
     seed: int = 0
-    squad_shares: tuple[float, ...] = (1.0, 0.5, 0.25, 0.25)  # one epoch each; TOWE is whole in all
+    squad_shares: tuple[float, ...] = (0.5, 0.25, 0.25)  # one epoch each; TOWE is whole in all
     learning_rate: float = 1e-4
     weight_decay: float = 0.01
     warmup: float = 0.1

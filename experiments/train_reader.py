@@ -1,6 +1,6 @@
 """Train a small reader (reading-comprehension model) on human spans, for `spanfluence spans --reader`.
 
-    python experiments/train_reader.py --out reader            # about 20 minutes on two idle cores
+    python experiments/train_reader.py --out reader            # about half an hour on one core
     python experiments/train_reader.py --out reader --resume   # after an interruption
 
 From MiniLM-L6, on half of the SQuAD 2.0 dev set (articles held out) and the TOWE training sets, whose
@@ -261,7 +261,7 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, default=DATA, help="folder with towe, squad2_half_dev, mams"
     )
-    parser.add_argument("--shares", help="share of SQuAD in each epoch, e.g. 1,0.5,0.25,0.25")
+    parser.add_argument("--shares", help="share of SQuAD in each epoch, e.g. 1,0.5")
     parser.add_argument("--lr", type=float, help="highest learning rate")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=int, help="rows of each source, for a trial")
