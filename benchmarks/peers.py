@@ -76,19 +76,20 @@ def _peer_rows(run: Run, rounds: Rounds) -> None:
     bars = {
         "kronfluence": 5.0,
         "captum": 15.0,
-        "captum, batched": 15.0,
+        "captum, batched": None,  # not what its users get; shown for fairness
         "recompute per test": 100.0,
     }
     for tool in ("spanfluence", *bars):
         found = rounds.last[tool]
         run.results.times.append(Time(job, tool, rounds.seconds(tool), found.measured))
     for tool, bar in bars.items():
-        run.results.at_least(
-            f"`tracin++`, {points} points, cold: faster than {tool}",
-            rounds.ratio(tool, "spanfluence"),
-            bar,
-            note="" if rounds.last[tool].measured == "all" else rounds.last[tool].measured,
-        )
+        name = f"`tracin++`, {points} points, cold: faster than {tool}"
+        ratio = rounds.ratio(tool, "spanfluence")
+        note = "" if rounds.last[tool].measured == "all" else rounds.last[tool].measured
+        if bar is None:
+            run.results.plain(name, ratio, f"{ratio:.3g}x", note)
+        else:
+            run.results.at_least(name, ratio, bar, note=note)
 
 
 def _limit_rows(run: Run, rounds: Rounds) -> None:
