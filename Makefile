@@ -34,11 +34,11 @@ test: lint
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow
 
-# Speed against captum and kronfluence, in their own environment, then of the span finders. READER=DIR also
-# times a reader; BENCH_FLAGS="--tests 8 --spans 16 --threads 1" changes the sizes.
+# Speed against captum and kronfluence, in their own environment, then of the span finders. READER=DIR times
+# a trained reader instead of an untrained one; BENCH_FLAGS="--tests 8 --spans 16 --threads 1" changes the sizes.
 bench: $(BENCH_STAMP)
 	$(BENCH_BIN)/python benchmarks/run.py $(BENCH_FLAGS)
-	$(BENCH_BIN)/python benchmarks/spans.py $(if $(READER),--reader $(READER),--limit 2000)
+	$(BENCH_BIN)/python benchmarks/spans.py --limit 2000 $(if $(READER),--reader $(READER))
 
 # kronfluence declares torchvision, which its code does not need: it goes in without its dependencies.
 $(BENCH_STAMP): pyproject.toml constraints.txt benchmarks/constraints.txt
