@@ -32,10 +32,11 @@ class Rationale(Finder):
 
     @property
     def settings(self) -> dict[str, object]:
-        """The search's limits beside the name, and how the classifier masks."""
+        """The classifier, the search's limits and how the classifier masks beside the name."""
         mode = getattr(getattr(self.classifier, "encoder", None), "mask_mode", "mask")
         return {
             "finder": self.name,
+            "model": str(getattr(self.classifier, "source", None) or "given"),
             "top": self.top,
             "seeds": self.seeds,
             "most_words": self.most_words,
