@@ -113,6 +113,74 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert not partial.exists()
 
 
+class Refusing(Interrupted):
+    """Meets a row that it cannot use after some batches."""
+
+    def find(self, examples, terms=None, *, advance=lambda done: None):
+        if not self.left:
+            raise InputError("this row cannot be used")
+        return super().find(examples, terms, advance=advance)
+
+
+@pytest.mark.parametrize("batches", [0, 1])
+def test_input_that_cannot_be_used_leaves_nothing_behind(tmp_path, monkeypatch, batches):
+    monkeypatch.setattr(span_files, "BATCH", 4)
+    out = tmp_path / "spans.jsonl"
+    with pytest.raises(InputError, match="this row cannot be used"):
+        write_spans(EXAMPLES, Refusing(batches), out)
+    assert list(tmp_path.iterdir()) == []
+    write_spans(EXAMPLES, Words(), out)
+
+
+def test_contexts_and_terms_are_checked_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(span_files, "BATCH", 4)
+    out = tmp_path / "spans.jsonl"
+    about = Interrupted(9)
+    about.needs_context = True
+    with pytest.raises(InputError, match="example 'last' has no context"):
+        write_spans([*EXAMPLES, Example("tea", id="last")], about, out)
+    terms = [None] * 8 + [Span(4, 900)]
+    with pytest.raises(InputError, match=rf"term of example '{EXAMPLES[8].id}'.*reaches outside"):
+        write_spans(EXAMPLES, about, out, terms=terms)
+    assert about.seen == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_terms_are_not_resumed(tmp_path, monkeypatch):
+    monkeypatch.setattr(span_files, "BATCH", 4)
+    out = tmp_path / "spans.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        write_spans(EXAMPLES, Interrupted(1), out, terms=[Span(0, 1)] * 9)
+    for other in (None, [Span(0, 2)] * 9):
+        with pytest.raises(InputError, match="other examples or another finder"):
+            write_spans(EXAMPLES, Words(), out, terms=other, resume=True)
+    write_spans(EXAMPLES, Words(), out, terms=[Span(0, 1)] * 9, resume=True)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: b"",
+        lambda text: b"garbage\n" + text,
+        lambda text: b"\xff\xfe" + text,
+        lambda text: text + b"[{}]\n",
+        lambda text: text + b'[{"span": [3, 1], "score": 1, "finder": "a", "way": "a"}]\n',
+        lambda text: text + b"3\n",
+        lambda text: text + b"[]\n" * 9,
+    ],
+)
+def test_a_damaged_journal(tmp_path, monkeypatch, spoil):
+    monkeypatch.setattr(span_files, "BATCH", 4)
+    out, partial = tmp_path / "spans.jsonl", tmp_path / "spans.jsonl.partial"
+    with pytest.raises(KeyboardInterrupt):
+        write_spans(EXAMPLES, Interrupted(1), out)
+    partial.write_bytes(spoil(partial.read_bytes()))
+    with pytest.raises(InputError, match=r"partial: damaged.*add --overwrite to start anew"):
+        write_spans(EXAMPLES, Words(), out, resume=True)
+    write_spans(EXAMPLES, Words(), out, overwrite=True)
+    assert not partial.exists()
+
+
 # --- terms -------------------------------------------------------------------------------------------
 
 

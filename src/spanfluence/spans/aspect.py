@@ -106,8 +106,8 @@ class Aspect(Finder):
         advance: Callable[[int], None] = lambda done: None,
     ) -> list[list[Found]]:
         """Spans of all examples; every distinct clause and aspect is embedded once."""
-        check_contexts(list(examples), self.name)
-        placed = known_terms(list(examples), terms)
+        check_contexts(examples, self.name)
+        placed = known_terms(examples, terms)
         clauses = [[f.span for f in found] for found in self._clauses.find(examples)]
         pieces = [
             e.text[s.start : s.end] for e, own in zip(examples, clauses, strict=True) for s in own
