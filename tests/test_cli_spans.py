@@ -81,6 +81,18 @@ def test_options_limits_and_models(spanfluence_, data, tiny_folder, tmp_path):
         (("--finder", "ngrams", "--option", "most"), "is not NAME=VALUE"),
         (("--finder", "ngrams", "--option", "size=2"), "has no option 'size'"),
         (("--finder", "words", "--limit", "0"), "leaves nothing"),
+        (("--finder", "words", "--option", "most=2"), "has no option 'most': it takes none"),
+        (("--finder", "ngrams", "--option", "most=abc"), "most='abc' must be a whole number"),
+        (("--finder", "ngrams", "--option", "most=2.5"), "most='2.5' must be a whole number"),
+        (("--finder", "rationale", "--option", "top=x"), "top='x' must be a whole number"),
+        (("--finder", "rationale", "--option", "top=1.5"), "top='1.5' must be a whole number"),
+        (("--finder", "rationale", "--option", "classifier=foo"), "'rationale': use --model"),
+        (("--finder", "reader", "--option", "least_score=abc"), "'abc' must be a number"),
+        (("--finder", "reader", "--option", "templates=abc"), "give it in Python"),
+        (("--finder", "reader", "--option", "device=tpu"), "'reader': use --device"),
+        (("--finder", "reader", "--option", "reader=foo"), "'reader': use --reader"),
+        (("--finder", "aspect", "--option", "encoder=foo"), "give it in Python"),
+        (("--finder", "aspect", "--option", "top=0"), "top=0 spans cannot be: use at least 1"),
     ],
 )
 def test_refusals(spanfluence_, data, tmp_path, extra, says):

@@ -14,6 +14,7 @@ from spanfluence.spans import choose_finder, finder_named, write_spans
 from spanfluence.spans import files as span_files
 from spanfluence.spans.files import load_terms, summarise
 from spanfluence.spans.found import Found
+from spanfluence.spans.registry import options_from_text
 from spanfluence.spans.terms import term_places
 from spanfluence.spans.words import Words
 
@@ -32,6 +33,28 @@ def test_names_and_options_that_are_none():
         finder_named("ngrams", size=2)
     with pytest.raises(InputError, match="'words' has no option 'size': it takes none"):
         finder_named("words", size=2)
+
+
+def test_options_of_the_wrong_kind():
+    for name, options, says in (
+        ("ngrams", {"most": "2"}, "most='2' must be a whole number"),
+        ("ngrams", {"most": 2.0}, "most=2.0 must be a whole number"),
+        ("ngrams", {"most": True}, "most=True must be a whole number"),
+        ("reader", {"reader": "x", "breadth": "1"}, "breadth='1' must be a number"),
+        ("sentences", {"language": 3}, "language=3 must be a string"),
+        ("rationale", {"classifier": "foo"}, "classifier='foo' cannot tell importance"),
+    ):
+        with pytest.raises(InputError, match=says):
+            finder_named(name, **options)
+
+
+def test_options_written_as_text():
+    assert options_from_text("ngrams", {"most": "2"}) == {"most": 2}
+    found = options_from_text("reader", {"least_score": "1", "language": "1"})
+    assert found == {"least_score": 1.0, "language": "1"}
+    assert isinstance(found["least_score"], float)
+    assert options_from_text("chunks", {"pipeline": "3"}) == {"pipeline": "3"}
+    assert options_from_text("words", {}) == {}
 
 
 def test_auto_goes_by_what_the_data_offers(monkeypatch):

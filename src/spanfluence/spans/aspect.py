@@ -9,6 +9,7 @@ import numpy as np
 import regex
 from jaxtyping import Float
 
+from spanfluence.errors import InputError
 from spanfluence.spans.clauses import Clauses
 from spanfluence.spans.embedding import SentenceEncoder
 from spanfluence.spans.found import Finder, Found, Terms, clean_spans
@@ -84,6 +85,8 @@ class Aspect(Finder):
         top: int = 1,
         device: str = "cpu",
     ) -> None:
+        if top < 1:
+            raise InputError(f"top={top} spans cannot be: use at least 1")
         self.source = "given" if isinstance(encoder, SentenceEncoder) else str(encoder)
         self.encoder = (
             encoder

@@ -12,7 +12,7 @@ from spanfluence.errors import InputError
 from spanfluence.files import write_text_atomic
 from spanfluence.spans.files import Summary, load_terms, row_of, summarise, write_spans
 from spanfluence.spans.found import Finder, Found
-from spanfluence.spans.registry import choose_finder, finder_named
+from spanfluence.spans.registry import choose_finder, finder_named, options_from_text
 from spanfluence.units import Example, Span
 
 _WITH_DEVICE = ("reader", "aspect")
@@ -50,7 +50,7 @@ class SpansJob:
         if finder == "auto":
             finder, reason = choose_finder(examples, reader=reader is not None)
         _check_flags(finder, reader, model)
-        chosen: dict[str, Any] = _parsed(options)
+        chosen: dict[str, Any] = {**options_from_text(finder, _parsed(options))}
         if finder == "reader":
             chosen["reader"] = reader
         if finder == "rationale" and model is not None:
@@ -105,23 +105,14 @@ def _check_flags(finder: str, reader: str | None, model: str | None) -> None:
         raise InputError(f"--model has no meaning for the finder {finder!r}: leave it out")
 
 
-def _parsed(options: Sequence[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _parsed(options: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
     for option in options:
         name, sign, value = option.partition("=")
         if not sign or not name:
             raise InputError(f"--option {option!r} is not NAME=VALUE, e.g. most=2")
-        found[name] = _number(value)
+        found[name] = value
     return found
-
-
-def _number(value: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            continue
-    return value
 
 
 def _classifier(source: str, device: str) -> Any:

@@ -26,6 +26,10 @@ class Rationale(Finder):
     def __init__(
         self, classifier: Importance, *, top: int = 3, seeds: int = 4, most_words: int = 12
     ) -> None:
+        if not isinstance(classifier, Importance):
+            raise InputError(
+                f"classifier={classifier!r} cannot tell importance: give a TextClassifier"
+            )
         if min(top, seeds, most_words) < 1:
             raise InputError("top, seeds and most_words of the rationale finder must be at least 1")
         self.classifier, self.top, self.seeds, self.most_words = classifier, top, seeds, most_words
