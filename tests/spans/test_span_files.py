@@ -8,11 +8,11 @@ import pytest
 import tiny
 
 from spanfluence import Example, Span, load_examples
-from spanfluence.data import save_examples
+from spanfluence.data import load_terms, save_examples
 from spanfluence.errors import InputError
 from spanfluence.spans import choose_finder, finder_named, write_spans
 from spanfluence.spans import files as span_files
-from spanfluence.spans.files import load_terms, summarise
+from spanfluence.spans.files import summarise
 from spanfluence.spans.found import Found
 from spanfluence.spans.registry import options_from_text
 from spanfluence.spans.terms import term_places
@@ -214,7 +214,6 @@ def test_terms_known_to_files(tmp_path):
     assert load_terms(path) == [Span(6, 10), None]
     save_examples(EXAMPLES, tmp_path / "b.jsonl")
     assert load_terms(tmp_path / "b.jsonl") is None
-    assert load_terms(tmp_path / "c.csv") is None
     path.write_text('{"text": "tea", "term": [2, 1]}')
     with pytest.raises(InputError, match=r"a\.jsonl:1.*term"):
         load_terms(path)

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from spanfluence.data import fingerprint
-from spanfluence.data.mams import mams_terms
-from spanfluence.data.reading import parse_json, problem, read_text
+from spanfluence.data.reading import problem
 from spanfluence.data.saving import example_fields
 from spanfluence.errors import InputError
 from spanfluence.files import write_text_atomic
@@ -197,29 +196,6 @@ def _packed(item: Found) -> dict[str, Any]:
 
 def _unpacked(item: dict[str, Any]) -> Found:
     return Found(Span(*item["span"]), item["score"], item["finder"], item["way"])
-
-
-# Terms ---------------------------------------------------------------------------------------------
-
-
-def load_terms(path: str | os.PathLike[str]) -> list[Span | None] | None:
-    """Where each example's context stands, in files that say so: MAMS xml, or `term` in .jsonl."""
-    source = Path(path)
-    suffix = source.suffix.lower()
-    if suffix == ".xml":
-        return list(mams_terms(source))
-    if suffix not in (".jsonl", ".ndjson"):
-        return None
-    terms: list[Span | None] = []
-    for number, line in enumerate(read_text(source).split("\n"), start=1):
-        if line.strip():
-            row = parse_json(line, source, number)
-            term = row.get("term") if isinstance(row, dict) else None
-            try:
-                terms.append(None if term is None else Span.coerce(term))
-            except InputError as error:
-                raise problem(f"{source}:{number}", f"term: {error}") from None
-    return terms if any(term is not None for term in terms) else None
 
 
 # Summary -------------------------------------------------------------------------------------------

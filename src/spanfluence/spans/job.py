@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spanfluence.data import load_examples
+from spanfluence.data import load_examples, load_terms
 from spanfluence.errors import InputError
 from spanfluence.files import write_text_atomic
-from spanfluence.spans.files import Summary, load_terms, row_of, summarise, write_spans
+from spanfluence.spans.files import Summary, row_of, summarise, write_spans
 from spanfluence.spans.found import Finder, Found
 from spanfluence.spans.registry import choose_finder, finder_named, options_from_text
 from spanfluence.units import Example, Span
