@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,8 @@ def write_spans(
 ) -> list[list[Found]]:
     """Find spans and write examples with them as .jsonl that `load_examples` reads.
 
-    Each row also has `found` (span, score, finder, way) and, where known, `term`. What is done is kept
+    Each row also has `found` (span, score, finder, way), where known `term`, and `mask` where a
+    classifier was asked. What is done is kept
     beside the file in OUT.partial, so that `resume` goes on where an interrupted run stopped. Input that
     cannot be used leaves no such file: examples that were corrected could not go on from it.
     """
@@ -81,28 +82,43 @@ def write_spans(
     found = journal.read() if resume else []
     with progress_bar(f"spans by {finder.name}", len(examples), show=show_progress) as advance:
         advance(len(found))
-        for rows, places in _batches(examples, terms, len(found)):
-            try:
-                new = finder.find(rows, places, advance=advance)
-            except InputError:
-                journal.drop()
-                raise
-            journal.add(found, new)
-            found += new
-    lines = [
-        json.dumps(row_of(example, items, None if terms is None else terms[i]), ensure_ascii=False)
-        for i, (example, items) in enumerate(zip(examples, found, strict=True))
-    ]
-    write_text_atomic(target, "".join(line + "\n" for line in lines))
+        _find_rest(examples, terms, finder, journal, found, advance)
+    places = [None] * len(examples) if terms is None else terms
+    mask = finder.settings.get("mask")
+    rows = [row_of(*each, mask) for each in zip(examples, found, places, strict=True)]
+    write_text_atomic(target, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     journal.drop()
     return found
 
 
-def row_of(example: Example, found: Sequence[Found], term: Span | None = None) -> dict[str, Any]:
-    """The JSON row of one example with what was found in it."""
+def _find_rest(
+    examples: Sequence[Example],
+    terms: Terms | None,
+    finder: Finder,
+    journal: _Journal,
+    found: list[list[Found]],
+    advance: Callable[[int], None],
+) -> None:
+    """Add to `found` what is missing, batch by batch, each noted in the journal."""
+    for rows, places in _batches(examples, terms, len(found)):
+        try:
+            new = finder.find(rows, places, advance=advance)
+        except InputError:
+            journal.drop()
+            raise
+        journal.add(found, new)
+        found += new
+
+
+def row_of(
+    example: Example, found: Sequence[Found], term: Span | None = None, mask: object = None
+) -> dict[str, Any]:
+    """The JSON row of one example with what was found in it; `mask`: how a classifier was asked."""
     row: dict[str, Any] = {**example_fields(with_spans(example, found))}
     if term is not None:
         row["term"] = [term.start, term.end]
+    if mask is not None:
+        row["mask"] = mask
     row["found"] = [_packed(item) for item in found]
     return row
 
