@@ -397,11 +397,12 @@ def test_questions_that_cannot_be_answered(refused, run_folder, extra, says):
     assert refused("explain", run_folder, *extra).startswith(says)
 
 
-def test_a_page_in_a_folder_that_is_not_there(spanfluence_, run_folder, tmp_path):
+def test_a_page_in_a_folder_that_is_not_there(refused, run_folder, tmp_path):
+    """Said before any work: nothing is printed."""
     page = tmp_path / "no" / "page.html"
-    code, _, err = spanfluence_("explain", run_folder, "--text", TEXT, "--html", page)
-    assert code == 2
-    assert err == f"error: {page}: its folder {page.parent} does not exist: make it first\n"
+    assert refused("explain", run_folder, "--text", TEXT, "--html", page) == (
+        f"{page}: its folder {page.parent} does not exist: make it first"
+    )
 
 
 def spoilt_models(tiny_folder, tmp_path):

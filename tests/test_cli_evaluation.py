@@ -58,6 +58,31 @@ def test_audit_as_json(spanfluence_, run_folder, dev):
     assert json.loads(out)["format"] == "spanfluence.audit/1"
 
 
+def test_audit_with_columns_and_a_way_of_masking(spanfluence_, run_folder, tmp_path):
+    data = tmp_path / "dev.csv"
+    data.write_text("\n".join(["body,stars", *(f'"{e.text}",{e.label}' for e in DEV)]))
+    named = ("--text-column", "body", "--label-column", "stars")
+    code, out, err = spanfluence_(
+        "audit",
+        run_folder,
+        "--dev",
+        data,
+        "--train",
+        data,
+        *named,
+        "--mask-mode",
+        "delete",
+        "--json",
+    )
+    assert code == 0, err
+    found = json.loads(out)
+    assert (found["examined"], found["train_units"], found["mask"]) == (
+        len(DEV),
+        len(DEV),
+        "delete",
+    )
+
+
 def test_evaluate(spanfluence_, run_folder, dev, tmp_path, monkeypatch):
     def embed(texts):
         return np.array([[len(text), 1.0] for text in texts])

@@ -76,6 +76,7 @@ def audit(
         suspects=_suspects(explainer, sorted(named), settings.top),
         train_units=len(explainer.train_units),
         sways=sways,
+        mask=explainer.classifier.encoder.mask_mode,
     )
 
 

@@ -11,6 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spanfluence import cli_evaluation
+from spanfluence.cli_options import (
+    ContextColumn,
+    IdColumn,
+    LabelColumn,
+    MaskMode,
+    SpansColumn,
+    TextColumn,
+    check_page,
+    columns_named,
+    refuse_idle_columns,
+)
 from spanfluence.errors import InputError, SpanfluenceError
 
 if TYPE_CHECKING:
@@ -143,22 +154,17 @@ def train(
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
     resume: Annotated[bool, typer.Option(help="Continue a run that was interrupted.")] = False,
-    text_column: Annotated[str, typer.Option(help="Column of the texts.")] = "text",
-    label_column: Annotated[str, typer.Option(help="Column of the labels.")] = "label",
-    context_column: Annotated[
-        str, typer.Option(help="Column of the first segment, e.g. the aspect.")
-    ] = "context",
-    spans_column: Annotated[str, typer.Option(help="Column of the spans.")] = "spans",
-    id_column: Annotated[str, typer.Option(help="Column of the ids.")] = "id",
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    context_column: ContextColumn = "context",
+    spans_column: SpansColumn = "spans",
+    id_column: IdColumn = "id",
 ) -> None:
     """Fine-tune a classifier; leaves checkpoints, a curve and a record of the run."""
     from spanfluence.data import load_examples
     from spanfluence.train import summary, train_classifier
 
-    columns = {
-        "text": text_column, "label": label_column, "context": context_column,
-        "spans": spans_column, "id": id_column,
-    }  # fmt: skip
+    columns = columns_named(text_column, label_column, context_column, spans_column, id_column)
     train_classifier(
         load_examples(data, **columns),
         None if dev is None else load_examples(dev, **columns),
@@ -206,15 +212,28 @@ def spans(
     limit: Annotated[int | None, typer.Option(help="Only the first so many examples.")] = None,
     resume: Annotated[bool, typer.Option(help="Continue a run that was interrupted.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace files that exist.")] = False,
+    mask_mode: MaskMode = "mask",
     device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    context_column: ContextColumn = "context",
+    spans_column: SpansColumn = "spans",
+    id_column: IdColumn = "id",
 ) -> None:
     """Propose spans for examples that have none."""
     from spanfluence.spans.job import SpansJob
 
-    if html is not None and html.exists() and not overwrite:
-        raise InputError(f"{html} already exists: choose another name for --html, or --overwrite")
+    check_page(html, overwrite=overwrite, advice="choose another name for --html, or --overwrite")
     job = SpansJob.open(
-        data, finder, reader=reader, model=model, options=option or [], limit=limit, device=device
+        data,
+        finder,
+        reader=reader,
+        model=model,
+        options=option or [],
+        limit=limit,
+        device=device,
+        mask_mode=mask_mode,
+        columns=columns_named(text_column, label_column, context_column, spans_column, id_column),
     )
     if job.reason:
         print(f"auto chose {job.finder.name}: {job.reason}.")
@@ -279,9 +298,7 @@ def explain(
     separate: Annotated[
         bool, typer.Option("--separate", help="Proposed spans one by one instead of mixed.")
     ] = False,
-    mask_mode: Annotated[
-        str, typer.Option(help="How spans are masked: mask, delete, attention, neutral[:WORD].")
-    ] = "mask",
+    mask_mode: MaskMode = "mask",
     memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
@@ -291,16 +308,24 @@ def explain(
         typer.Option("--json", help="Print JSON (docs/json.md); with --file one line per example."),
     ] = False,
     html: Annotated[Path | None, typer.Option(help="Also write a self-contained page.")] = None,
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    context_column: ContextColumn = "context",
+    spans_column: SpansColumn = "spans",
+    id_column: IdColumn = "id",
 ) -> None:
     """Why does the model say this? Ranks training spans by their influence."""
     from spanfluence.session import explain_with_progress, open_explainer
 
-    examples = _questions(text, context, span, file)
-    if html is not None and html.exists():
-        raise InputError(f"{html} already exists: choose another name for --html")
+    columns = columns_named(text_column, label_column, context_column, spans_column, id_column)
+    examples = _questions(text, context, span, file, columns)
+    if file is None and train_file is None:
+        refuse_idle_columns(columns)
+    check_page(html)
     explainer = open_explainer(
         run,
         train_file=train_file,
+        columns=columns,
         attribute=attribute,
         device=device,
         method=method,
@@ -313,7 +338,7 @@ def explain(
         seed=seed,
         mask_mode=mask_mode,
         dtype=dtype,
-        finder=_test_finder(finder, reader),
+        finder=_test_finder(finder, reader, device),
         max_spans=max_spans,
         mixture=not separate,
     )
@@ -337,18 +362,23 @@ def _damping(text: str | None) -> float | str | None:
         raise InputError(f"--damping {text!r} is no number: give one, or auto") from None
 
 
-def _test_finder(name: str, reader: str | None) -> str | Finder | None:
+def _test_finder(name: str, reader: str | None, device: str) -> str | Finder | None:
     if reader is not None and name != "reader":
         raise InputError(f"--reader has no meaning for --finder {name}: leave it out")
-    if name != "reader":
+    if name not in ("reader", "aspect"):
         return None if name == "none" else name
     from spanfluence.spans import finder_named
 
-    return finder_named("reader", reader=reader)
+    own = {"reader": reader} if name == "reader" else {}
+    return finder_named(name, device=device, **own)  # these two hold a model of their own
 
 
 def _questions(
-    text: str | None, context: str | None, span: list[str] | None, file: Path | None
+    text: str | None,
+    context: str | None,
+    span: list[str] | None,
+    file: Path | None,
+    columns: dict[str, str],
 ) -> list[Example]:
     from spanfluence.data import load_examples
     from spanfluence.units import Example, locate_span
@@ -358,7 +388,7 @@ def _questions(
     if file is not None:
         if context is not None or span:
             raise InputError("--context and --span go with --text; a --file carries its own")
-        return load_examples(file)
+        return load_examples(file, **columns)
     assert text is not None
     return [Example(text, context=context, spans=tuple(locate_span(text, s) for s in span or ()))]
 

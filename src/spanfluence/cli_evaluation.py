@@ -8,6 +8,15 @@ from typing import Annotated
 
 import typer
 
+from spanfluence.cli_options import (
+    ContextColumn,
+    IdColumn,
+    LabelColumn,
+    MaskMode,
+    SpansColumn,
+    TextColumn,
+    columns_named,
+)
 from spanfluence.errors import InputError
 
 
@@ -31,8 +40,14 @@ def audit(
         bool, typer.Option(help="Also try out recurring phrases on rows the model gets right.")
     ] = True,
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
+    mask_mode: MaskMode = "mask",
     device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    context_column: ContextColumn = "context",
+    spans_column: SpansColumn = "spans",
+    id_column: IdColumn = "id",
 ) -> None:
     """Which training spans, labels and phrases make the model err on held-out data?"""
     from rich.console import Console
@@ -43,14 +58,17 @@ def audit(
 
     if out is not None and out.exists() and any(out.iterdir()):
         raise InputError(f"{out} is not empty: choose a new folder for --out")
+    columns = columns_named(text_column, label_column, context_column, spans_column, id_column)
     found = audit_run(
         run,
-        load_examples(dev),
+        load_examples(dev, **columns),
         method=method,
         train_file=train_file,
         settings=AuditSettings(top=top, supporters=supporters, probe=probe),
         show=True,
+        columns=columns,
         seed=seed,
+        mask_mode=mask_mode,
         device=device,
     ).to_dict()
     if as_json:

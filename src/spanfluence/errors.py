@@ -29,9 +29,11 @@ class NumericsError(SpanfluenceError, ArithmeticError):
 
 
 class MissingExtra(SpanfluenceError, ImportError):
-    """An optional dependency is missing; the message names the extra that brings it."""
+    """An optional dependency is missing; the message names the extra that brings it.
 
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package '{package}': pip install 'spanfluence[{extra}]'"
-        )
+    `then` is what is to be run after the extra is installed.
+    """
+
+    def __init__(self, package: str, extra: str, purpose: str, then: str = "") -> None:
+        steps = f"pip install 'spanfluence[{extra}]'" + (f", then: {then}" if then else "")
+        super().__init__(f"{purpose} needs the package '{package}': {steps}")

@@ -24,7 +24,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     left in the folder.
     """
     target = Path(path)
-    _check_parent(target)
+    check_parent(target)
     if target.exists() and not target.is_file():  # a folder, or a device such as /dev/null
         raise InputError(f"{target}: is not a regular file: choose another path to write to")
     draft = _sibling(target, "tmp")
@@ -51,7 +51,7 @@ def replace_folder_atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     the second rename fails; only a kill between the two renames leaves it under that name.
     """
     target = Path(path)
-    _check_parent(target)
+    check_parent(target)
     if target.exists() and not target.is_dir():
         raise InputError(f"{target}: is a file, not a folder: move it away or choose another path")
     draft = _sibling(target, "tmp")
@@ -86,7 +86,8 @@ def _sibling(target: Path, suffix: str) -> Path:
     return target.with_name(f".{target.name}.{secrets.token_hex(6)}.{suffix}")
 
 
-def _check_parent(target: Path) -> None:
+def check_parent(target: Path) -> None:
+    """Raise unless the folder of `target` is there and can be written to."""
     if not target.parent.is_dir():
         raise InputError(f"{target}: its folder {target.parent} does not exist: make it first")
     if not os.access(target.parent, os.W_OK):

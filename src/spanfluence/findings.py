@@ -47,7 +47,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Audit:
-    """What was found, as plain data."""
+    """What was found, as plain data; `mask` is how spans were masked."""
 
     method: str
     examined: int
@@ -58,12 +58,14 @@ class Audit:
     suspects: Sequence[Suspect]
     train_units: int
     sways: Sequence[Sway] = ()
+    mask: str = "mask"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; reports are drawn from it."""
         return {
             "format": FORMAT,
             "method": self.method,
+            "mask": self.mask,
             "examined": self.examined,
             "accuracy": self.accuracy,
             "train_units": self.train_units,

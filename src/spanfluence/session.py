@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,18 @@ def open_explainer(
     source: str,
     *,
     train_file: Path | None = None,
+    columns: Mapping[str, str] | None = None,
     attribute: str | None = None,
     device: str = "cpu",
     mask_mode: str = "mask",
     dtype: str | None = None,
     **options: Any,
 ) -> Explainer:
-    """An explainer of a run's model; or of any model folder or hub name, given its training file."""
+    """An explainer of a run's model; or of any model folder or hub name, given its training file.
+
+    `columns` are the keywords of `load_examples` for that file.
+    """
+    names = columns or {}
     if (Path(source) / "run.json").is_file():
         run = RunFolder.open(source)
         settings = run.record()["settings"]
@@ -39,7 +44,9 @@ def open_explainer(
             mask_mode=mask_mode,
             dtype=dtype,
         )
-        train = run.training_examples() if train_file is None else load_examples(train_file)
+        train = (
+            run.training_examples() if train_file is None else load_examples(train_file, **names)
+        )
     else:
         classifier = TextClassifier.load(
             source,
@@ -52,7 +59,7 @@ def open_explainer(
             raise InputError(
                 f"{source} is not a run, so its training examples are unknown: name them with --train"
             )
-        train = load_examples(train_file)
+        train = load_examples(train_file, **names)
     return Explainer(classifier, train, **options)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import csv
 import json
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from spanfluence.data import load_examples
+from spanfluence.data import load_examples, load_terms
 from spanfluence.errors import InputError, MissingExtra
 from spanfluence.units import Example, Span
 
@@ -210,3 +211,66 @@ def test_without_the_package_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without_datasets)
     with pytest.raises(MissingExtra, match=r"pip install 'spanfluence\[datasets\]'"):
         load_examples(tmp_path)
+
+
+# --- terms -------------------------------------------------------------------------------------------
+
+PLACED = [
+    {"text": "Soup, then soup.", "context": "soup", "term": [11, 15]},
+    {"text": "Tea.", "context": "tea", "term": None},
+]
+
+
+def write_placed(folder, name, rows=PLACED):
+    """The rows in the format that the name tells; its path."""
+    path = folder / name
+    if name == "folder":
+        pytest.importorskip("datasets").Dataset.from_list(rows).save_to_disk(str(path))
+    elif path.suffix == ".parquet":
+        parquet.write_table(pa.Table.from_pylist(rows), path)
+    elif path.suffix in (".csv", ".tsv"):
+        with path.open("w", newline="") as stream:
+            writer = csv.writer(stream, delimiter="," if path.suffix == ".csv" else "\t")
+            writer.writerow(rows[0])
+            for row in rows:
+                writer.writerow([*list(row.values())[:-1], row["term"] and json.dumps(row["term"])])
+    else:
+        lines = [json.dumps(row) for row in rows]
+        path.write_text("\n".join(lines) if name == "d.jsonl" else f"[{','.join(lines)}]")
+    return path
+
+
+FORMATS = ("d.jsonl", "d.json", "d.csv", "d.tsv", "d.parquet", "folder")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_carries_terms(tmp_path, name):
+    path = write_placed(tmp_path, name)
+    assert load_terms(path) == [Span(11, 15), None]
+    assert len(load_examples(path)) == 2
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_term_outside_its_text_is_said_with_its_row(tmp_path, name):
+    path = write_placed(tmp_path, name, [PLACED[0], {**PLACED[1], "term": [4, 900]}])
+    with pytest.raises(InputError, match=r"(:2|:3| row 2): term: span \[4, 900\) reaches outside"):
+        load_terms(path)
+
+
+def test_files_that_say_nothing_of_terms(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text("text,label\nTea,good\n")
+    assert load_terms(path) is None
+    path.write_text("term,label\nTea,good\n")
+    assert load_terms(path, text="term") is None, "the user reads that column as something else"
+    path.write_text("text,term\nTea,\n")
+    assert load_terms(path) is None
+    for content, says in (
+        ("text,term\nTea,tea\n", "d.csv:2: term: term must be JSON.*rename the column"),
+        ("text,term\nTea,5\n", "d.csv:2: term: a span is a pair"),
+        ("text,term,term\nTea,,\n", "d.csv:1: two columns are named 'term'"),
+    ):
+        path.write_text(content)
+        with pytest.raises(InputError, match=says):
+            load_terms(path)
+    assert load_examples(path)[0].text == "Tea", "training needs no terms"

@@ -57,6 +57,13 @@ def test_an_aspect_that_is_not_in_the_text_goes_by_similarity():
     assert TEXT[found[0].span.start : found[0].span.end] == "wine list was great"
 
 
+def test_settings_that_cannot_be():
+    with pytest.raises(InputError, match="top=0 spans cannot be"):
+        Aspect(Vectors(), top=0)
+    with pytest.raises(InputError, match="device='tpu' cannot be used here"):
+        SentenceEncoder(None, None, device="tpu")
+
+
 def test_offsets_say_which_occurrence_is_meant():
     example = Example("The soup was cold, but the other soup was great.", context="soup")
     assert found_words(Aspect(Vectors()), example) == ["cold"]

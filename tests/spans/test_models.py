@@ -15,6 +15,7 @@ from spanfluence.errors import InputError, MissingExtra
 from spanfluence.spans import finder_named, rank_spans
 from spanfluence.spans.ranking import softmax
 
+TO_DO = r"pip install 'spanfluence\[spacy\]', then: python -m spacy download en_core_web_sm"
 TEXT = "The soup was cold, but the wine list was great."
 
 
@@ -73,6 +74,12 @@ def test_rationale_limits():
     assert "great" not in words_of(
         finder_named("rationale", classifier=Weights({"great": 1.0})), hidden
     )
+
+
+def test_rationale_settings_name_the_classifier(classifier):
+    found = finder_named("rationale", classifier=classifier).settings
+    assert found["model"] == str(classifier.source)
+    assert finder_named("rationale", classifier=Weights({})).settings["model"] == "given"
 
 
 def test_rationale_with_a_real_classifier(classifier):
@@ -152,11 +159,22 @@ def test_every_chunk_lies_in_the_text_on_whole_characters(chunks, text):
 
 def test_a_pipeline_that_is_not_there(monkeypatch):
     spacy = pytest.importorskip("spacy")
-    with pytest.raises(InputError, match=r"no pipeline 'en_core_web_xl'.*python -m spacy download"):
+    with pytest.raises(InputError, match=rf"no pipeline 'en_core_web_xl'.*{TO_DO}"):
         finder_named("chunks", pipeline="en_core_web_xl")
     monkeypatch.setattr(spacy.util, "get_installed_models", lambda: [])
-    with pytest.raises(InputError, match=r"no English spaCy pipeline is installed.*spacy download"):
+    with pytest.raises(InputError, match=rf"no English spaCy pipeline is installed.*{TO_DO}"):
         finder_named("chunks")
+
+
+def test_a_pipeline_that_cannot_be_loaded(monkeypatch):
+    spacy = pytest.importorskip("spacy")
+
+    def fail(*_, **__):
+        raise ValueError("[E002] Can't find factory\nfor 'odd'")
+
+    monkeypatch.setattr(spacy, "load", fail)
+    with pytest.raises(InputError, match=rf"pipeline 'odd'.*factory for 'odd'.*{TO_DO}"):
+        finder_named("chunks", pipeline="odd")
 
 
 def test_spacy_that_is_not_there(monkeypatch):
@@ -168,5 +186,5 @@ def test_spacy_that_is_not_there(monkeypatch):
         return real(name, *rest, **named)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingExtra, match=r"spanfluence\[spacy\]"):
+    with pytest.raises(MissingExtra, match=TO_DO):
         finder_named("chunks")

@@ -15,6 +15,7 @@ from spanfluence.errors import InputError, ModelError
 from spanfluence.spans import finder_named
 from spanfluence.spans.qa import Answer, Question, QuestionAnswerer, best_spans
 from spanfluence.spans.reader import TEMPLATES, Reader, is_entire
+from spanfluence.spans.sentences import sentence_ranges
 
 TEXT = "We came late. The soup was cold, but the wine list was great. Never again."
 SOUP = Example(TEXT, context="soup", id="1")
@@ -144,8 +145,28 @@ def test_bad_input():
         reader.find([Example(TEXT, id="7")])
     with pytest.raises(InputError, match="1 terms for 2 examples"):
         reader.find([SOUP, SOUP], [None])
-    with pytest.raises(InputError, match="reaches outside the text"):
+    with pytest.raises(InputError, match=r"term of example '1'.*reaches outside the text"):
         reader.find([SOUP], [Span(70, 99)])
+    with pytest.raises(InputError, match=r"term of example 2: span .*reaches outside the text"):
+        reader.find([SOUP, Example(TEXT, context="soup")], [None, Span(70, 99)])
+    for none in ("How is the X?", ()):
+        with pytest.raises(InputError, match="are no questions: give a list"):
+            Reader(reader.reader, templates=none)
+
+
+def test_a_language_that_is_none_is_refused_before_the_model_is_read(tmp_path):
+    with pytest.raises(InputError, match="no rules for language 'xx'"):
+        Reader(tmp_path / "no model", language="xx")
+    with pytest.raises(InputError, match="no rules for language 'xx'"):
+        sentence_ranges(TEXT, "xx")
+
+
+def test_settings_name_all_that_decides_the_spans():
+    script = Scripted((0, 0, 0.0))
+    plain = Reader(script).settings
+    assert (plain["language"], plain["templates"]) == ("en", list(TEMPLATES))
+    assert Reader(script, language="de").settings != plain
+    assert Reader(script, templates=["Why X?"] * len(TEMPLATES)).settings != plain
 
 
 def test_the_entire_text():

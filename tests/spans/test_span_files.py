@@ -8,12 +8,13 @@ import pytest
 import tiny
 
 from spanfluence import Example, Span, load_examples
-from spanfluence.data import save_examples
+from spanfluence.data import load_terms, save_examples
 from spanfluence.errors import InputError
 from spanfluence.spans import choose_finder, finder_named, write_spans
 from spanfluence.spans import files as span_files
-from spanfluence.spans.files import load_terms, summarise
+from spanfluence.spans.files import summarise
 from spanfluence.spans.found import Found
+from spanfluence.spans.registry import options_from_text
 from spanfluence.spans.terms import term_places
 from spanfluence.spans.words import Words
 
@@ -32,6 +33,28 @@ def test_names_and_options_that_are_none():
         finder_named("ngrams", size=2)
     with pytest.raises(InputError, match="'words' has no option 'size': it takes none"):
         finder_named("words", size=2)
+
+
+def test_options_of_the_wrong_kind():
+    for name, options, says in (
+        ("ngrams", {"most": "2"}, "most='2' must be a whole number"),
+        ("ngrams", {"most": 2.0}, "most=2.0 must be a whole number"),
+        ("ngrams", {"most": True}, "most=True must be a whole number"),
+        ("reader", {"reader": "x", "breadth": "1"}, "breadth='1' must be a number"),
+        ("sentences", {"language": 3}, "language=3 must be a string"),
+        ("rationale", {"classifier": "foo"}, "classifier='foo' cannot tell importance"),
+    ):
+        with pytest.raises(InputError, match=says):
+            finder_named(name, **options)
+
+
+def test_options_written_as_text():
+    assert options_from_text("ngrams", {"most": "2"}) == {"most": 2}
+    found = options_from_text("reader", {"least_score": "1", "language": "1"})
+    assert found == {"least_score": 1.0, "language": "1"}
+    assert isinstance(found["least_score"], float)
+    assert options_from_text("chunks", {"pipeline": "3"}) == {"pipeline": "3"}
+    assert options_from_text("words", {}) == {}
 
 
 def test_auto_goes_by_what_the_data_offers(monkeypatch):
@@ -113,6 +136,74 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert not partial.exists()
 
 
+class Refusing(Interrupted):
+    """Meets a row that it cannot use after some batches."""
+
+    def find(self, examples, terms=None, *, advance=lambda done: None):
+        if not self.left:
+            raise InputError("this row cannot be used")
+        return super().find(examples, terms, advance=advance)
+
+
+@pytest.mark.parametrize("batches", [0, 1])
+def test_input_that_cannot_be_used_leaves_nothing_behind(tmp_path, monkeypatch, batches):
+    monkeypatch.setattr(span_files, "BATCH", 4)
+    out = tmp_path / "spans.jsonl"
+    with pytest.raises(InputError, match="this row cannot be used"):
+        write_spans(EXAMPLES, Refusing(batches), out)
+    assert list(tmp_path.iterdir()) == []
+    write_spans(EXAMPLES, Words(), out)
+
+
+def test_contexts_and_terms_are_checked_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(span_files, "BATCH", 4)
+    out = tmp_path / "spans.jsonl"
+    about = Interrupted(9)
+    about.needs_context = True
+    with pytest.raises(InputError, match="example 'last' has no context"):
+        write_spans([*EXAMPLES, Example("tea", id="last")], about, out)
+    terms = [None] * 8 + [Span(4, 900)]
+    with pytest.raises(InputError, match=rf"term of example '{EXAMPLES[8].id}'.*reaches outside"):
+        write_spans(EXAMPLES, about, out, terms=terms)
+    assert about.seen == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_terms_are_not_resumed(tmp_path, monkeypatch):
+    monkeypatch.setattr(span_files, "BATCH", 4)
+    out = tmp_path / "spans.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        write_spans(EXAMPLES, Interrupted(1), out, terms=[Span(0, 1)] * 9)
+    for other in (None, [Span(0, 2)] * 9):
+        with pytest.raises(InputError, match="other examples or another finder"):
+            write_spans(EXAMPLES, Words(), out, terms=other, resume=True)
+    write_spans(EXAMPLES, Words(), out, terms=[Span(0, 1)] * 9, resume=True)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: b"",
+        lambda text: b"garbage\n" + text,
+        lambda text: b"\xff\xfe" + text,
+        lambda text: text + b"[{}]\n",
+        lambda text: text + b'[{"span": [3, 1], "score": 1, "finder": "a", "way": "a"}]\n',
+        lambda text: text + b"3\n",
+        lambda text: text + b"[]\n" * 9,
+    ],
+)
+def test_a_damaged_journal(tmp_path, monkeypatch, spoil):
+    monkeypatch.setattr(span_files, "BATCH", 4)
+    out, partial = tmp_path / "spans.jsonl", tmp_path / "spans.jsonl.partial"
+    with pytest.raises(KeyboardInterrupt):
+        write_spans(EXAMPLES, Interrupted(1), out)
+    partial.write_bytes(spoil(partial.read_bytes()))
+    with pytest.raises(InputError, match=r"partial: damaged.*add --overwrite to start anew"):
+        write_spans(EXAMPLES, Words(), out, resume=True)
+    write_spans(EXAMPLES, Words(), out, overwrite=True)
+    assert not partial.exists()
+
+
 # --- terms -------------------------------------------------------------------------------------------
 
 
@@ -123,7 +214,6 @@ def test_terms_known_to_files(tmp_path):
     assert load_terms(path) == [Span(6, 10), None]
     save_examples(EXAMPLES, tmp_path / "b.jsonl")
     assert load_terms(tmp_path / "b.jsonl") is None
-    assert load_terms(tmp_path / "c.csv") is None
     path.write_text('{"text": "tea", "term": [2, 1]}')
     with pytest.raises(InputError, match=r"a\.jsonl:1.*term"):
         load_terms(path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from strategies import texts
@@ -61,6 +63,25 @@ def test_a_long_run_without_any_blank():
     text = "a" * 10_000
     for name in PLAIN:
         assert [f.span for f in finder_named(name).find([Example(text)])[0]]
+
+
+@pytest.mark.parametrize("pattern", ["{}a", "a{}a"])
+@pytest.mark.parametrize("mark", [".", "?!", "'", " "])
+def test_clauses_take_time_in_proportion_to_the_text(pattern, mark):
+    """Eight times the marks: eight times the time, not sixty-four times."""
+    short, long = (seconds("clauses", pattern.format(mark * size)) for size in (2_000, 16_000))
+    assert long < 24 * short
+
+
+def seconds(name: str, text: str) -> float:
+    finder, taken = finder_named(name), []
+    for _ in range(5):
+        before = process_time()
+        finder.find([Example(text)])
+        taken.append(process_time() - before)
+        if taken[-1] > 1:  # quadratic already: no need to see it again
+            break
+    return min(taken)
 
 
 # --- each finder -------------------------------------------------------------------------------------

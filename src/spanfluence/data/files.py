@@ -1,4 +1,4 @@
-"""`load_examples`: one door for every file format, chosen by the file's suffix."""
+"""`load_examples`, and `load_terms` beside it: one door for every file format, chosen by the suffix."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from spanfluence.data import mams, sentihood
 from spanfluence.data.hf_folder import is_saved_dataset, read_hf_folder, splits_in
 from spanfluence.data.json_rows import read_json, read_jsonl, table_of
 from spanfluence.data.reading import problem, quoted
-from spanfluence.data.rows import Columns, Table, examples_of
+from spanfluence.data.rows import Columns, Table, examples_of, terms_of
 from spanfluence.data.tables import read_parquet, read_separated
-from spanfluence.units import Example
+from spanfluence.units import Example, Span
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".xml")
 
@@ -42,17 +42,49 @@ def load_examples(
     """
     source = Path(path)
     columns = Columns(text=text, label=label, context=context, spans=spans, id=id)
+    table = _read(source, columns)
+    if table is not None:
+        return examples_of(table, columns)
+    if source.suffix.lower() == ".xml":
+        return mams.read_mams(source)
+    return sentihood.read_sentihood(source)
+
+
+def load_terms(
+    path: str | os.PathLike[str],
+    *,
+    text: str = "text",
+    label: str = "label",
+    context: str = "context",
+    spans: str = "spans",
+    id: str = "id",
+) -> list[Span | None] | None:
+    """Where the context of each example of `load_examples` stands in its text; None if nothing is said.
+
+    MAMS files say so of every example; in other files a column `term` holds [start, end], as JSON in
+    csv and tsv.
+    """
+    source = Path(path)
+    columns = Columns(text=text, label=label, context=context, spans=spans, id=id)
+    table = _read(source, columns)
+    if table is not None:
+        return terms_of(table, columns)
+    return list(mams.mams_terms(source)) if source.suffix.lower() == ".xml" else None
+
+
+def _read(source: Path, columns: Columns) -> Table | None:
+    """The rows of a file or folder; None where it has the fixed layout of a published data set."""
     if source.is_dir():
-        return examples_of(_folder(source, columns), columns)
+        return _folder(source, columns)
     suffix = source.suffix.lower()
     if not source.exists():
         raise problem(source, _advice_for_missing(source))
     if suffix == ".xml":
         _refuse_columns(source, columns, "MAMS")
-        return mams.read_mams(source)
+        return None
     if suffix == ".json":
         return _json(source, columns)
-    return examples_of(_table(source, suffix, columns), columns)
+    return _table(source, suffix, columns)
 
 
 def _table(path: Path, suffix: str, columns: Columns) -> Table:
@@ -67,12 +99,12 @@ def _table(path: Path, suffix: str, columns: Columns) -> Table:
     raise problem(path, f"{seen} cannot be read: use {known}, or a folder saved by datasets")
 
 
-def _json(path: Path, columns: Columns) -> list[Example]:
+def _json(path: Path, columns: Columns) -> Table | None:
     items = read_json(path)
     if sentihood.is_sentihood(items):
         _refuse_columns(path, columns, "SentiHood")
-        return sentihood.read_sentihood(path)
-    return examples_of(table_of(items, path), columns)
+        return None
+    return table_of(items, path)
 
 
 def _refuse_columns(path: Path, columns: Columns, layout: str) -> None:

@@ -43,7 +43,7 @@ def read_hf_folder(folder: Path, columns: Columns) -> Table:
         raise problem(folder, f"not a data set that can be read: {error}") from None
     names = list(dataset.column_names)
     label_names = getattr(dataset.features.get(columns.label), "names", None)
-    wanted = dataset.select_columns([name for name in names if name in columns.names()])
+    wanted = dataset.select_columns([name for name in names if name in columns.worth_reading()])
     return Table(
         str(folder), names, named(path_rows(folder, _cells(wanted)), columns.label, label_names)
     )

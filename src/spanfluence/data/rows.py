@@ -10,7 +10,10 @@ from pathlib import Path
 
 from spanfluence.data.reading import problem, quoted
 from spanfluence.errors import InputError
-from spanfluence.units import Example
+from spanfluence.units import Example, Span
+
+TERM = "term"
+"""The column that says where an example's context stands in its text: no field of an `Example`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,12 @@ class Columns:
         return {field: name for field, name in asdict(self).items() if name != field}
 
     def names(self) -> set[str]:
-        """The columns worth reading."""
+        """The columns of the fields."""
         return set(asdict(self).values())
+
+    def worth_reading(self) -> set[str]:
+        """The columns of the fields, and that of the terms."""
+        return self.names() | {TERM}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,28 @@ def _example(row: Row, columns: Columns) -> Example:
     return example
 
 
+def terms_of(table: Table, columns: Columns) -> list[Span | None] | None:
+    """The column `term` of all rows as spans of their texts; None if no row has any."""
+    if TERM not in table.columns or TERM in columns.names():
+        return None
+    if table.columns.count(TERM) > 1:
+        raise problem(table.where, f"two columns are named {TERM!r}: rename one of them")
+    terms = [_term(row, columns.text) for row in table.rows]
+    return terms if any(term is not None for term in terms) else None
+
+
+def _term(row: Row, text: str) -> Span | None:
+    try:
+        value = _from_json(row.cells.get(TERM), TERM, "[4, 8]")
+        if value is None:
+            return None
+        span = Span.coerce(value)
+        span.check_inside(str(row.cells.get(text)))
+    except InputError as error:
+        raise problem(row.where, f"term: {error} (rename the column if it is no place)") from None
+    return span
+
+
 def _identity(value: object, row: Row) -> str:
     """The row's id; a row without one is called by its number."""
     if value is None or value == "":
@@ -118,22 +147,24 @@ def _identity(value: object, row: Row) -> str:
 
 def _pairs(value: object) -> tuple[object, ...]:
     """The cell of the spans column as a sequence, from a list or from JSON."""
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        if not value.strip():
-            return ()
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            raise InputError(
-                f"spans must be JSON such as [[0, 4], [9, 12]], got {value!r}"
-            ) from None
+    value = _from_json(value, "spans", "[[0, 4], [9, 12]]")
     if value is None:
         return ()
     if not isinstance(value, list):
         raise InputError(f"spans must be a list such as [[0, 4], [9, 12]], got {value!r}")
     return tuple(value)
+
+
+def _from_json(value: object, field: str, sample: str) -> object:
+    """What a cell holds, where it is text by reading it as JSON; None for an empty one."""
+    if not isinstance(value, str):
+        return value
+    if not value.strip():
+        return None
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        raise InputError(f"{field} must be JSON such as {sample}, got {value!r}") from None
 
 
 def _check_encodable(example: Example, row: Row) -> None:

@@ -67,7 +67,7 @@ def read_parquet(path: Path, columns: Columns) -> Table:
     try:
         with parquet.ParquetFile(path) as file:
             schema = file.schema_arrow
-            wanted = [name for name in schema.names if name in columns.names()]
+            wanted = [name for name in schema.names if name in columns.worth_reading()]
             cells = file.read(columns=wanted).to_pylist() if wanted else []
     except (ArrowException, OSError) as error:
         raise problem(path, f"not a parquet file that can be read: {error}") from None

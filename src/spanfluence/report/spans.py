@@ -66,12 +66,16 @@ def render_spans(title: str, settings: Data, counts: Counts, rows: Sequence[Data
     return render_template(
         "spans.html",
         title=f"Spans of {title}",
-        settings=[(name, str(value)) for name, value in settings.items()],
+        settings=[(name, _setting(value)) for name, value in settings.items()],
         counts=count_rows(counts),
         notes=list(counts.notes),
         rows=shown,
         left_out=len(rows) - len(shown),
     )
+
+
+def _setting(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _row(row: Data) -> dict[str, Any]:

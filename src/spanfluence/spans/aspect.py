@@ -9,6 +9,7 @@ import numpy as np
 import regex
 from jaxtyping import Float
 
+from spanfluence.errors import InputError
 from spanfluence.spans.clauses import Clauses
 from spanfluence.spans.embedding import SentenceEncoder
 from spanfluence.spans.found import Finder, Found, Terms, clean_spans
@@ -84,6 +85,8 @@ class Aspect(Finder):
         top: int = 1,
         device: str = "cpu",
     ) -> None:
+        if top < 1:
+            raise InputError(f"top={top} spans cannot be: use at least 1")
         self.source = "given" if isinstance(encoder, SentenceEncoder) else str(encoder)
         self.encoder = (
             encoder
@@ -106,8 +109,8 @@ class Aspect(Finder):
         advance: Callable[[int], None] = lambda done: None,
     ) -> list[list[Found]]:
         """Spans of all examples; every distinct clause and aspect is embedded once."""
-        check_contexts(list(examples), self.name)
-        placed = known_terms(list(examples), terms)
+        check_contexts(examples, self.name)
+        placed = known_terms(examples, terms)
         clauses = [[f.span for f in found] for found in self._clauses.find(examples)]
         pieces = [
             e.text[s.start : s.end] for e, own in zip(examples, clauses, strict=True) for s in own

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from spanfluence.data.reading import problem
 from spanfluence.errors import InputError, MissingExtra
 from spanfluence.spans.clauses import bare_range
 from spanfluence.spans.found import Finder, Found, Terms, clean_spans
@@ -114,11 +115,12 @@ def _spacy() -> Any:
     try:
         import spacy
     except ImportError:
-        raise MissingExtra("spacy", "spacy", "the finder 'chunks'") from None
+        raise MissingExtra("spacy", "spacy", "the finder 'chunks'", then=_DOWNLOAD) from None
     return spacy
 
 
-_GET_ONE = "get one with: python -m spacy download en_core_web_sm"
+_DOWNLOAD = "python -m spacy download en_core_web_sm"
+_GET_ONE = f"get one with: pip install 'spanfluence[spacy]', then: {_DOWNLOAD}"
 
 
 def _installed_english() -> str:
@@ -136,6 +138,9 @@ def _load(pipeline: str) -> Any:
         nlp = spacy.load(pipeline, exclude=["ner", "lemmatizer"])
     except OSError:
         raise InputError(f"spaCy has no pipeline {pipeline!r}: {_GET_ONE}") from None
+    except ValueError as error:  # one that is there, but made for another version or by other code
+        reason = " ".join(str(error).split())[:200]
+        raise problem(f"the spaCy pipeline {pipeline!r}", f"{reason}: {_GET_ONE}") from None
     if "parser" not in nlp.pipe_names:
         raise InputError(f"the spaCy pipeline {pipeline!r} has no parser: use en_core_web_sm")
     return nlp

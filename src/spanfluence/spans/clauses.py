@@ -10,8 +10,9 @@ from spanfluence.spans.found import Segmenter
 from spanfluence.spans.words import word_ranges
 
 # Marks that end a clause wherever they stand: sentence ends, semicolons, brackets, and their like in
-# Arabic, Devanagari and Chinese or Japanese writing.
-_ENDS = r"[.!?]+(?=[\s\"'”’)\]]|$)|…|[;()\[\]{}\n]|[。！？；，、：؟،؛।॥]+"
+# Arabic, Devanagari and Chinese or Japanese writing. A run of marks is tried once, from its first: tried
+# from each of them, a run that ends nothing would take time that grows with the square of its length.
+_ENDS = r"(?<![.!?])[.!?]++(?=[\s\"'”’)\]]|$)|…|[;()\[\]{}\n]|[。！？；，、：؟،؛।॥]+"
 # A blank-surrounded dash, or a comma or colon that is not inside a number or a time.
 _PAUSES = r"(?<=\s)[-–—]+(?=\s)|—|--+|[,:](?!\d)"
 _SUBORDINATE = (
@@ -76,7 +77,8 @@ def _pieces(text: str) -> Iterator[tuple[int, int, bool]]:
         yield start, len(text), True
 
 
-_EDGE = regex.compile(r"(?V1)^[\s[\p{P}--_]]+|[\s[\p{P}--_]]+$")  # "_" belongs to words
+_MARK = r"[\s[\p{P}--_]]"  # "_" belongs to words
+_EDGE = regex.compile(rf"(?V1)^{_MARK}++|(?<!{_MARK}){_MARK}++$")
 
 
 def bare_range(text: str, start: int, end: int) -> tuple[int, int]:

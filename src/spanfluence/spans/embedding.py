@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from spanfluence.encoding import length_batches
 from spanfluence.loading import load_encoder
+from spanfluence.model import usable_device
 
 MAX_TOKENS = 4096
 LONGEST = 128  # tokens of one piece that are read: clauses are far shorter
@@ -22,7 +23,7 @@ class SentenceEncoder:
     """Embeds strings; each distinct string is embedded once."""
 
     def __init__(self, model: Any, tokenizer: Any, *, device: str = "cpu") -> None:
-        self.device = torch.device(device)
+        self.device = usable_device(device)
         self.model, self.tokenizer = model.to(self.device).eval(), tokenizer
         self.longest = min(LONGEST, int(tokenizer.model_max_length))
         self._known: dict[str, Float[np.ndarray, " hidden"]] = {}

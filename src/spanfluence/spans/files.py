@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from spanfluence.data import fingerprint
-from spanfluence.data.mams import mams_terms
-from spanfluence.data.reading import parse_json, problem, read_text
+from spanfluence.data.reading import problem
 from spanfluence.data.saving import example_fields
 from spanfluence.errors import InputError
 from spanfluence.files import write_text_atomic
 from spanfluence.progress import progress_bar
 from spanfluence.spans.found import Finder, Found, Terms
+from spanfluence.spans.terms import check_contexts, check_terms
 from spanfluence.units import Example, Span
 
 BATCH = 256
@@ -67,34 +68,57 @@ def write_spans(
 ) -> list[list[Found]]:
     """Find spans and write examples with them as .jsonl that `load_examples` reads.
 
-    Each row also has `found` (span, score, finder, way) and, where known, `term`. What is done is kept
-    beside the file in OUT.partial, so that `resume` goes on where an interrupted run stopped.
+    Each row also has `found` (span, score, finder, way), where known `term`, and `mask` where a
+    classifier was asked. What is done is kept
+    beside the file in OUT.partial, so that `resume` goes on where an interrupted run stopped. Input that
+    cannot be used leaves no such file: examples that were corrected could not go on from it.
     """
     target = Path(out)
-    journal = _Journal(target.with_name(target.name + ".partial"), examples, finder)
+    journal = _Journal(target.with_name(target.name + ".partial"), examples, terms, finder)
     _check_target(target, journal.path, resume, overwrite)
+    check_terms(examples, terms)
+    if finder.needs_context:
+        check_contexts(examples, finder.name)
     found = journal.read() if resume else []
-    journal.begin(found)
     with progress_bar(f"spans by {finder.name}", len(examples), show=show_progress) as advance:
         advance(len(found))
-        for rows, places in _batches(examples, terms, len(found)):
-            new = finder.find(rows, places, advance=advance)
-            journal.add(new)
-            found += new
-    lines = [
-        json.dumps(row_of(example, items, None if terms is None else terms[i]), ensure_ascii=False)
-        for i, (example, items) in enumerate(zip(examples, found, strict=True))
-    ]
-    write_text_atomic(target, "".join(line + "\n" for line in lines))
-    journal.path.unlink(missing_ok=True)
+        _find_rest(examples, terms, finder, journal, found, advance)
+    places = [None] * len(examples) if terms is None else terms
+    mask = finder.settings.get("mask")
+    rows = [row_of(*each, mask) for each in zip(examples, found, places, strict=True)]
+    write_text_atomic(target, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    journal.drop()
     return found
 
 
-def row_of(example: Example, found: Sequence[Found], term: Span | None = None) -> dict[str, Any]:
-    """The JSON row of one example with what was found in it."""
+def _find_rest(
+    examples: Sequence[Example],
+    terms: Terms | None,
+    finder: Finder,
+    journal: _Journal,
+    found: list[list[Found]],
+    advance: Callable[[int], None],
+) -> None:
+    """Add to `found` what is missing, batch by batch, each noted in the journal."""
+    for rows, places in _batches(examples, terms, len(found)):
+        try:
+            new = finder.find(rows, places, advance=advance)
+        except InputError:
+            journal.drop()
+            raise
+        journal.add(found, new)
+        found += new
+
+
+def row_of(
+    example: Example, found: Sequence[Found], term: Span | None = None, mask: object = None
+) -> dict[str, Any]:
+    """The JSON row of one example with what was found in it; `mask`: how a classifier was asked."""
     row: dict[str, Any] = {**example_fields(with_spans(example, found))}
     if term is not None:
         row["term"] = [term.start, term.end]
+    if mask is not None:
+        row["mask"] = mask
     row["found"] = [_packed(item) for item in found]
     return row
 
@@ -115,30 +139,62 @@ def _check_target(target: Path, partial: Path, resume: bool, overwrite: bool) ->
 class _Journal:
     """What an unfinished run has found so far: a line that names the work, then one per example."""
 
-    def __init__(self, path: Path, examples: Sequence[Example], finder: Finder) -> None:
-        self.path = path
-        self.head = {"examples": fingerprint(examples), "settings": finder.settings}
+    def __init__(
+        self, path: Path, examples: Sequence[Example], terms: Terms | None, finder: Finder
+    ) -> None:
+        self.path, self.most, self._begun = path, len(examples), False
+        head = {
+            "examples": fingerprint(examples),
+            "terms": _terms_fingerprint(terms),
+            "settings": finder.settings,
+        }
+        self.head = json.loads(json.dumps(head))  # as it is read back: tuples are lists
 
     def read(self) -> list[list[Found]]:
         """The examples done; a last line that was cut by a kill is dropped."""
         if not self.path.exists():
             return []
-        lines = self.path.read_text(encoding="utf-8").split("\n")[:-1]
-        if not lines or json.loads(lines[0]) != json.loads(json.dumps(self.head)):
+        lines = self.path.read_bytes().split(b"\n")[:-1]
+        if not lines:
+            raise self._damaged("it has no whole line")
+        try:
+            named = json.loads(lines[0])
+            found = [[_unpacked(item) for item in json.loads(line)] for line in lines[1:]]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise self._damaged(str(error)) from None
+        if named != self.head:
             raise InputError(
                 f"{self.path} belongs to other examples or another finder: add --overwrite to start anew"
             )
-        return [[_unpacked(item) for item in json.loads(line)] for line in lines[1:]]
+        if len(found) > self.most:
+            raise self._damaged(f"{len(found)} rows for {self.most} examples")
+        return found
 
-    def begin(self, found: Sequence[Sequence[Found]]) -> None:
-        """Write what is known so far."""
-        lines = [json.dumps(self.head), *(_line(items) for items in found)]
+    def _damaged(self, reason: str) -> InputError:
+        return problem(
+            self.path, f"damaged, so it cannot be resumed ({reason}): add --overwrite to start anew"
+        )
+
+    def add(self, before: Sequence[Sequence[Found]], new: Sequence[Sequence[Found]]) -> None:
+        """Note one batch; the first is written together with the head and what came `before` it."""
+        if self._begun:
+            with self.path.open("a", encoding="utf-8") as stream:
+                stream.write("".join(_line(items) + "\n" for items in new))
+            return
+        lines = [json.dumps(self.head), *(_line(items) for items in (*before, *new))]
         write_text_atomic(self.path, "".join(line + "\n" for line in lines))
+        self._begun = True
 
-    def add(self, found: Sequence[Sequence[Found]]) -> None:
-        """Append one batch."""
-        with self.path.open("a", encoding="utf-8") as stream:
-            stream.write("".join(_line(items) + "\n" for items in found))
+    def drop(self) -> None:
+        """Remove the file, if there is one."""
+        self.path.unlink(missing_ok=True)
+
+
+def _terms_fingerprint(terms: Terms | None) -> str | None:
+    if terms is None:
+        return None
+    pairs = [None if term is None else [term.start, term.end] for term in terms]
+    return hashlib.sha256(json.dumps(pairs).encode("ascii")).hexdigest()
 
 
 def _line(found: Sequence[Found]) -> str:
@@ -156,29 +212,6 @@ def _packed(item: Found) -> dict[str, Any]:
 
 def _unpacked(item: dict[str, Any]) -> Found:
     return Found(Span(*item["span"]), item["score"], item["finder"], item["way"])
-
-
-# Terms ---------------------------------------------------------------------------------------------
-
-
-def load_terms(path: str | os.PathLike[str]) -> list[Span | None] | None:
-    """Where each example's context stands, in files that say so: MAMS xml, or `term` in .jsonl."""
-    source = Path(path)
-    suffix = source.suffix.lower()
-    if suffix == ".xml":
-        return list(mams_terms(source))
-    if suffix not in (".jsonl", ".ndjson"):
-        return None
-    terms: list[Span | None] = []
-    for number, line in enumerate(read_text(source).split("\n"), start=1):
-        if line.strip():
-            row = parse_json(line, source, number)
-            term = row.get("term") if isinstance(row, dict) else None
-            try:
-                terms.append(None if term is None else Span.coerce(term))
-            except InputError as error:
-                raise problem(f"{source}:{number}", f"term: {error}") from None
-    return terms if any(term is not None for term in terms) else None
 
 
 # Summary -------------------------------------------------------------------------------------------

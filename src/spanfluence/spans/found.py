@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from spanfluence.units import Example, Span, character_edges
 
@@ -80,6 +80,7 @@ class Segmenter(Finder):
         return [list(known[example.text]) for example in examples]
 
 
+@runtime_checkable
 class Importance(Protocol):
     """What a finder may ask of a classifier: imp of spans, and which spans it can see."""
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spanfluence.data import load_examples
+from spanfluence.data import load_examples, load_terms
 from spanfluence.errors import InputError
 from spanfluence.files import write_text_atomic
-from spanfluence.spans.files import Summary, load_terms, row_of, summarise, write_spans
+from spanfluence.spans.files import Summary, row_of, summarise, write_spans
 from spanfluence.spans.found import Finder, Found
-from spanfluence.spans.registry import choose_finder, finder_named
+from spanfluence.spans.registry import choose_finder, finder_named, options_from_text
 from spanfluence.units import Example, Span
 
 _WITH_DEVICE = ("reader", "aspect")
@@ -40,21 +40,25 @@ class SpansJob:
         options: Sequence[str] = (),
         limit: int | None = None,
         device: str = "cpu",
+        mask_mode: str = "mask",
+        columns: Mapping[str, str] | None = None,
     ) -> SpansJob:
-        """Read the data and make the finder ready."""
+        """Read the data and make the finder ready; `columns` are the keywords of `load_examples`."""
         if limit is not None and limit < 1:
             raise InputError(f"--limit {limit} leaves nothing: use at least 1")
-        examples, terms, reason = load_examples(data), load_terms(data), ""
+        _check_device(device)
+        names, reason = columns or {}, ""
+        examples, terms = load_examples(data, **names), load_terms(data, **names)
         if limit is not None:
             examples, terms = examples[:limit], None if terms is None else terms[:limit]
         if finder == "auto":
             finder, reason = choose_finder(examples, reader=reader is not None)
-        _check_flags(finder, reader, model)
-        chosen: dict[str, Any] = _parsed(options)
+        _check_flags(finder, reader, model, mask_mode)
+        chosen: dict[str, Any] = {**options_from_text(finder, _parsed(options))}
         if finder == "reader":
             chosen["reader"] = reader
         if finder == "rationale" and model is not None:
-            chosen["classifier"] = _classifier(model, device)
+            chosen["classifier"] = _classifier(model, device, mask_mode)
         if finder in _WITH_DEVICE:
             chosen["device"] = device
         return cls(examples, terms, finder_named(finder, **chosen), data.name, reason)
@@ -98,33 +102,34 @@ class SpansJob:
         write_text_atomic(path, page)
 
 
-def _check_flags(finder: str, reader: str | None, model: str | None) -> None:
+def _check_device(device: str) -> None:
+    """Also where the finder needs none: a slip should not wait for one that does."""
+    if device != "cpu":  # the usual case need not wait for torch
+        from spanfluence.model import usable_device
+
+        usable_device(device)
+
+
+def _check_flags(finder: str, reader: str | None, model: str | None, mask_mode: str) -> None:
     if reader is not None and finder != "reader":
         raise InputError(f"--reader has no meaning for the finder {finder!r}: leave it out")
     if model is not None and finder != "rationale":
         raise InputError(f"--model has no meaning for the finder {finder!r}: leave it out")
+    if mask_mode != "mask" and finder != "rationale":
+        raise InputError(f"--mask-mode has no meaning for the finder {finder!r}: leave it out")
 
 
-def _parsed(options: Sequence[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _parsed(options: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
     for option in options:
         name, sign, value = option.partition("=")
         if not sign or not name:
             raise InputError(f"--option {option!r} is not NAME=VALUE, e.g. most=2")
-        found[name] = _number(value)
+        found[name] = value
     return found
 
 
-def _number(value: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            continue
-    return value
-
-
-def _classifier(source: str, device: str) -> Any:
+def _classifier(source: str, device: str, mask_mode: str) -> Any:
     from spanfluence.model import TextClassifier
 
-    return TextClassifier.load(source, device=device)
+    return TextClassifier.load(source, device=device, mask_mode=mask_mode)

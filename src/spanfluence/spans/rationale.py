@@ -26,16 +26,21 @@ class Rationale(Finder):
     def __init__(
         self, classifier: Importance, *, top: int = 3, seeds: int = 4, most_words: int = 12
     ) -> None:
+        if not isinstance(classifier, Importance):
+            raise InputError(
+                f"classifier={classifier!r} cannot tell importance: give a TextClassifier"
+            )
         if min(top, seeds, most_words) < 1:
             raise InputError("top, seeds and most_words of the rationale finder must be at least 1")
         self.classifier, self.top, self.seeds, self.most_words = classifier, top, seeds, most_words
 
     @property
     def settings(self) -> dict[str, object]:
-        """The search's limits beside the name, and how the classifier masks."""
+        """The classifier, the search's limits and how the classifier masks beside the name."""
         mode = getattr(getattr(self.classifier, "encoder", None), "mask_mode", "mask")
         return {
             "finder": self.name,
+            "model": str(getattr(self.classifier, "source", None) or "given"),
             "top": self.top,
             "seeds": self.seeds,
             "most_words": self.most_words,

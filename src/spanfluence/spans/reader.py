@@ -10,7 +10,7 @@ from spanfluence.data.reading import parse_json, read_text
 from spanfluence.errors import InputError
 from spanfluence.spans.found import Finder, Found, Terms, clean_spans
 from spanfluence.spans.qa import Answer, Question, QuestionAnswerer
-from spanfluence.spans.sentences import sentence_ranges
+from spanfluence.spans.sentences import check_language, sentence_ranges
 from spanfluence.spans.terms import check_contexts, known_terms
 from spanfluence.spans.words import word_ranges
 from spanfluence.units import Example, Span
@@ -63,6 +63,9 @@ class Reader(Finder):
         least_score: float | None = None,
         breadth: float | None = None,
     ) -> None:
+        if isinstance(templates, str) or not templates:
+            raise InputError(f"templates={templates!r} are no questions: give a list of them")
+        check_language(language)  # before a model is read
         self.source = "given" if isinstance(reader, QuestionAnswerer) else str(reader)
         self.reader = (
             reader
@@ -75,16 +78,18 @@ class Reader(Finder):
         self.breadth = own.get("breadth", 1.0) if breadth is None else breadth
         if not 0 <= self.least_score <= 1:
             raise InputError(f"least_score={self.least_score} must lie between 0 and 1")
-        if not self.breadth > 0:
-            raise InputError(f"breadth={self.breadth} must be positive")
+        if not 0 < self.breadth < float("inf"):
+            raise InputError(f"breadth={self.breadth} must be positive and finite")
 
     @property
     def settings(self) -> dict[str, object]:
-        """The model and the number of questions beside the name."""
+        """The model, the questions and every other choice beside the name."""
         return {
             "finder": self.name,
             "reader": self.source,
             "questions": len(self.templates),
+            "templates": list(self.templates),
+            "language": self.language,
             "least_score": self.least_score,
             "breadth": self.breadth,
         }
@@ -97,8 +102,8 @@ class Reader(Finder):
         advance: Callable[[int], None] = lambda done: None,
     ) -> list[list[Found]]:
         """The voted answer of each example, or the heuristic's span."""
-        check_contexts(list(examples), self.name)
-        placed = known_terms(list(examples), terms)
+        check_contexts(examples, self.name)
+        placed = known_terms(examples, terms)
         found = []
         for example, answers, term in zip(examples, self.answers(examples), placed, strict=True):
             found.append(self.decide(example.text, answers, term))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, get_type_hints
 
 from spanfluence.errors import InputError
 from spanfluence.spans.found import Finder
@@ -30,23 +30,73 @@ _NEEDED = {
     "rationale": ("classifier", "a classifier: give one with classifier= (--model RUN)"),
 }
 
+# Keywords that the command line gives by a flag of their own.
+_FLAGS = {"reader": "use --reader", "classifier": "use --model", "device": "use --device"}
+_PLAIN: dict[Any, type] = {h: kind for kind in (int, float, str) for h in (kind, kind | None)}
+_WORDS: dict[type, str] = {int: "a whole number", float: "a number", str: "a string"}
+
 
 def finder_named(name: str, **options: Any) -> Finder:
     """A finder; options are the keywords of its class, e.g. `finder_named("ngrams", most=2)`."""
+    kinds = _option_kinds(name)
+    if name in _NEEDED and options.get(_NEEDED[name][0]) is None:
+        raise InputError(f"the finder {name!r} needs {_NEEDED[name][1]}")
+    _check_names(name, options, list(kinds))
+    for option, value in options.items():
+        _check_kind(option, value, kinds[option])
+    finder: Finder = _finder_class(name)(**options)
+    return finder
+
+
+def options_from_text(name: str, options: Mapping[str, str]) -> dict[str, int | float | str]:
+    """Options of a finder as the command line gives them, each as the kind its class asks for."""
+    kinds = _option_kinds(name)
+    for option in options:
+        if option in kinds and (kinds[option] is None or option in _FLAGS):
+            way = _FLAGS.get(option, "give it in Python, with finder_named")
+            raise InputError(f"--option cannot give {option!r} of the finder {name!r}: {way}")
+    _check_names(name, options, [o for o, kind in kinds.items() if kind and o not in _FLAGS])
+    return {option: _converted(option, text, kinds[option]) for option, text in options.items()}
+
+
+def _finder_class(name: str) -> type[Finder]:
     if name not in FINDERS:
         known = ", ".join(f"'{known}'" for known in FINDERS)
         raise InputError(f"no finder {name!r}: use {known}, or 'auto'")
-    if name in _NEEDED and options.get(_NEEDED[name][0]) is None:
-        raise InputError(f"the finder {name!r} needs {_NEEDED[name][1]}")
     module, _, cls = FINDERS[name].partition(".")
-    made = getattr(import_module(f"spanfluence.spans.{module}"), cls)
-    accepted = list(inspect.signature(made).parameters)
+    found: type[Finder] = getattr(import_module(f"spanfluence.spans.{module}"), cls)
+    return found
+
+
+def _option_kinds(name: str) -> dict[str, type | None]:
+    """Each keyword of a finder and its kind: int, float or str; None for what is no plain value."""
+    cls = _finder_class(name)
+    hints = get_type_hints(cls.__init__)
+    return {option: _PLAIN.get(hints[option]) for option in inspect.signature(cls).parameters}
+
+
+def _check_names(name: str, options: Iterable[str], accepted: Sequence[str]) -> None:
     for option in options:
         if option not in accepted:
             takes = f"it takes {', '.join(accepted)}" if accepted else "it takes none"
             raise InputError(f"the finder {name!r} has no option {option!r}: {takes}")
-    finder: Finder = made(**options)
-    return finder
+
+
+def _check_kind(option: str, value: object, kind: type | None) -> None:
+    if kind is None or value is None:
+        return
+    accepted = (int, float) if kind is float else (kind,)
+    if isinstance(value, bool) or not isinstance(value, accepted):
+        raise InputError(f"{option}={value!r} must be {_WORDS[kind]}")
+
+
+def _converted(option: str, text: str, kind: type | None) -> int | float | str:
+    assert kind is not None
+    try:
+        value: int | float | str = kind(text)
+    except ValueError:
+        raise InputError(f"--option {option}={text!r} must be {_WORDS[kind]}") from None
+    return value
 
 
 def choose_finder(examples: Sequence[Example], *, reader: bool = False) -> tuple[str, str]:

@@ -18,8 +18,8 @@ class Sentences(Segmenter):
     name = "sentences"
 
     def __init__(self, language: str = "en") -> None:
+        check_language(language)
         self.language = language
-        _segmenter(language)
 
     @property
     def settings(self) -> dict[str, object]:
@@ -76,9 +76,15 @@ def _aligned(text: str, start: int, end: int, sentences: list[str]) -> list[tupl
     return list(zip(starts, [*starts[1:], end], strict=True))
 
 
+def check_language(language: str) -> None:
+    """Raise for a language that pysbd does not know."""
+    _segmenter(language)
+
+
 def _sentences(text: str, language: str) -> list[str]:
+    segmenter = _segmenter(language)
     try:
-        return list(_segmenter(language).segment(text))
+        return list(segmenter.segment(text))
     except (
         Exception
     ):  # its rules are regular expressions written for prose: any text may upset them

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import regex
 
 from spanfluence.errors import InputError
@@ -22,25 +24,35 @@ def term_places(text: str, term: str) -> list[Span]:
     return []
 
 
-def known_terms(examples: list[Example], terms: Terms | None) -> list[Span | None]:
+def known_terms(examples: Sequence[Example], terms: Terms | None) -> list[Span | None]:
     """The given places, checked; where none is given the first place of the context in the text."""
-    if terms is None:
-        terms = [None] * len(examples)
-    if len(terms) != len(examples):
-        raise InputError(
-            f"{len(terms)} terms for {len(examples)} examples: give one (or None) each"
-        )
+    check_terms(examples, terms)
     placed: list[Span | None] = []
-    for example, term in zip(examples, terms, strict=True):
-        if term is not None:
-            term.check_inside(example.text)
-        elif example.context is not None:
+    for example, term in zip(examples, terms or [None] * len(examples), strict=True):
+        if term is None and example.context is not None:
             term = next(iter(term_places(example.text, example.context)), None)
         placed.append(term)
     return placed
 
 
-def check_contexts(examples: list[Example], finder: str) -> None:
+def check_terms(examples: Sequence[Example], terms: Terms | None) -> None:
+    """Raise for the first term that does not lie in its example's text."""
+    if terms is None:
+        return
+    if len(terms) != len(examples):
+        raise InputError(
+            f"{len(terms)} terms for {len(examples)} examples: give one (or None) each"
+        )
+    for number, (example, term) in enumerate(zip(examples, terms, strict=True), start=1):
+        try:
+            if term is not None:
+                term.check_inside(example.text)
+        except InputError as error:
+            name = str(number) if example.id is None else repr(example.id)
+            raise InputError(f"correct the term of example {name}: {error}") from None
+
+
+def check_contexts(examples: Sequence[Example], finder: str) -> None:
     """Raise for the first example without a context."""
     for example in examples:
         if example.context is None or not example.context.strip():

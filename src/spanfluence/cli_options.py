@@ -1,0 +1,47 @@
+"""Options that several commands share: one wording each, and checks that belong before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spanfluence.errors import InputError
+from spanfluence.files import check_parent
+
+TextColumn = Annotated[str, typer.Option(help="Column of the texts.")]
+LabelColumn = Annotated[str, typer.Option(help="Column of the labels.")]
+ContextColumn = Annotated[str, typer.Option(help="Column of the first segment, e.g. the aspect.")]
+SpansColumn = Annotated[str, typer.Option(help="Column of the spans.")]
+IdColumn = Annotated[str, typer.Option(help="Column of the ids.")]
+
+MaskMode = Annotated[
+    str, typer.Option(help="How spans are masked: mask, delete, attention, neutral[:WORD].")
+]
+
+
+def columns_named(text: str, label: str, context: str, spans: str, id: str) -> dict[str, str]:
+    """The keywords of `load_examples`."""
+    return {"text": text, "label": label, "context": context, "spans": spans, "id": id}
+
+
+def refuse_idle_columns(columns: Mapping[str, str]) -> None:
+    """Raise for a column that was named though no file is read that could have it."""
+    for field, name in columns.items():
+        if name != field:
+            raise InputError(
+                f"--{field}-column {name} names a column of --file or --train: give one, or leave it out"
+            )
+
+
+def check_page(
+    path: Path | None, *, overwrite: bool = False, advice: str = "choose another name for --html"
+) -> None:
+    """Raise for a page that could not be written, before the work whose result it shows."""
+    if path is None:
+        return
+    if path.exists() and not overwrite:
+        raise InputError(f"{path} already exists: {advice}")
+    check_parent(path)
