@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import benches
 import numpy as np
@@ -12,7 +13,7 @@ from spanfluence import Example, Span, Unit
 from spanfluence.errors import InputError
 from spanfluence.evaluation import ablation, planted, removal
 from spanfluence.evaluation.agreement import PAPER_SIGN, Judge, agreement_table, curve_table
-from spanfluence.evaluation.bench import draw, rank_votes
+from spanfluence.evaluation.bench import Sizes, draw, rank_votes
 from spanfluence.evaluation.faithful import faithfulness_table
 from spanfluence.evaluation.lds import lds_table, span_lds_table
 from spanfluence.evaluation.mislabel import flip_labels, mislabel_table
@@ -129,11 +130,104 @@ def test_planted_cells_are_cached(bench, monkeypatch):
     monkeypatch.setattr(planted, "_cell", None)
     assert planted.planted_cells(bench) == cells
     table = planted.planted_table(bench, cells)
-    found = column(table, "planted, all rates")
+    found = column(table, "planted, all tests")
     assert set(found) == set(LISTS)
     assert found["overlap"].mean > found["random"].mean  # words find the phrase
     assert column(table, "units")["tracinf"] == "text"
     assert planted.cell_table(cells).rows[0]["tests"] == 3
+    assert "Held-out accuracy of the trained models" in table.notes[2]
+
+
+def test_a_second_set_of_methods_trains_nothing(bench):
+    planted.planted_cells(bench)
+    fits = bench.retrainer.fits
+    other = replace(bench, methods={"faithful": {"method": "faithful"}})
+    cells = planted.planted_cells(other)
+    assert list(cells[0]["methods"])[0] == "faithful"
+    assert bench.retrainer.fits == fits > 0
+
+
+def test_planted_seeds_come_from_the_bench(bench):
+    sizes = replace(bench.sizes, planted_seeds=2)
+    few = {"tracinf": {"method": "tracinf", "points": "final"}}
+    cells = planted.planted_cells(replace(bench, sizes=sizes, seed=5, methods=few))
+    assert [cell["seed"] for cell in cells] == [5, 6]
+    assert (Sizes().planted_seeds, Sizes.quick().planted_seeds) == (2, 1)
+
+
+class Answers:
+    """A classifier that says what the text says; `label_id` of "b" is 1."""
+
+    def label_id(self, label):
+        return "ab".index(label)
+
+    def predict(self, examples):
+        chances = [float(example.text.split()[-1]) for example in examples]
+        return SimpleNamespace(probabilities=np.array([[1 - p, p] for p in chances]))
+
+
+def test_a_flip_is_the_triggers_doing():
+    before = [Example(f"x {p}", "a") for p in (0.1, 0.9, 0.2, 0.3, 0.8)]
+    after = [Example(f"x y {p}", "b") for p in (0.7, 0.95, 0.4, 0.3, 0.2)]
+    chosen = planted.flipped_tests(Answers(), before, after, 4, seed=0)
+    # The second gets the target label without the trigger too: it comes last but one, by its chance.
+    assert [example.text for example in chosen.tests] == [
+        "x y 0.7",
+        "x y 0.4",
+        "x y 0.3",
+        "x y 0.95",
+    ]
+    assert chosen.flips == [True, False, False, False]
+    assert chosen.share == pytest.approx(0.2)
+
+
+def planted_cell(
+    trigger: str, rate: float, flips: list[bool], *, other: bool = True, **found
+) -> dict:
+    names = {name: [0.0] * len(flips) for name in BASELINES} | found
+    shares = {
+        name: {
+            "planted": values, "decoy": [0.1] * len(flips), "row": values, "words": True,
+            planted.DECOY_TARGET: [0.1] * len(flips),
+            **({planted.DECOY_OTHER: [0.0] * len(flips)} if other else {}),
+        }
+        for name, values in names.items()
+    }  # fmt: skip
+    facts = {"kind": "", "seed": 0, "flipped": 0.5, "accuracy": 0.75, "epochs": 4}
+    return {"trigger": trigger, "rate": rate, "flips": flips, "methods": shares, **facts}
+
+
+def test_planted_means_are_over_flipped_tests_and_large_rates(bench):
+    bm25 = {"bm25, same label": [0.4, 0.4]}
+    cells = [
+        planted_cell("a", 0.005, [True, False], pinpoint=[0.2, 0.0], **bm25),
+        planted_cell("a", 0.01, [True, False], pinpoint=[0.8, 0.0], **bm25),
+        planted_cell("b", 0.01, [True, True], pinpoint=[0.6, 1.0], **bm25),
+        planted_cell("b", 0.03, [False, False], pinpoint=[0.0, 0.0], **bm25),
+    ]
+    sizes = replace(bench.sizes, rates=(0.005, 0.01, 0.03))
+    table = planted.planted_table(replace(bench, sizes=sizes), cells)
+    (row,) = [row for row in table.rows if row["method"] == "pinpoint"]
+    assert row["planted 0.5%"].mean == pytest.approx(0.2)
+    assert row["planted 3.0%"] is None
+    assert row["planted, from 1%"].mean == pytest.approx(0.8)
+    assert row["planted, all rates"].mean == pytest.approx((0.5 + 0.8) / 2)
+    assert row["times bm25, same label"].mean == pytest.approx(2)
+    assert row["planted, all tests"].mean == pytest.approx(((0.1 + 0.4) / 2 + (0.8 + 0) / 2) / 2)
+    assert ordered(row["decoy 0.5%"])
+    assert ordered(row["decoy, from 1%"])
+    assert row[planted.DECOY_OTHER].mean == 0
+    assert "Of 4 cells (trigger, rate, seed) 1 have no flipped test" in table.notes[0]
+    shown = planted.cell_table(cells).rows
+    assert [line["flipped tests"] for line in shown] == [1, 1, 2, "none"]
+    assert shown[3]["pinpoint"] is None
+
+
+def test_with_two_classes_no_decoy_has_another_label(bench):
+    cells = [planted_cell("a", 0.01, [True], other=False)]
+    table = planted.planted_table(replace(bench, sizes=replace(bench.sizes, rates=(0.01,))), cells)
+    assert {row[planted.DECOY_OTHER] for row in table.rows} == {None}
+    assert {row["planted, all rates"].mean for row in table.rows} == {0}
 
 
 def test_source_and_target_without_praise():
