@@ -123,6 +123,37 @@ def test_lds_and_span_lds(bench):
         assert all(-1 <= cell.mean <= 1 for cell in found.values())
         (above,) = [c for c in table.columns if c.startswith("above ")]
         assert column(table, above)[above.removeprefix("above ")] == (0, 0, 0)
+        assert "Held-out accuracy of the explained model" in table.notes[1]
+
+
+def test_lds_and_span_lds_explain_one_model(bench, monkeypatch):
+    lds_table(bench)
+    monkeypatch.setattr("spanfluence.evaluation.bench.all_scores", None)  # no method runs again
+    span_lds_table(bench)
+
+
+def test_a_small_bench_is_trained_once_and_keeps_its_parameters(bench, evaluated_run, tmp_path):
+    part = bench.small("a", 30, 4)
+    before = part.classifier.predict(part.tests).probabilities
+    part.retrainer.train([Unit(example) for example in bench.train], bench.seed)
+    assert (part.classifier.predict(part.tests).probabilities == before).all()
+    again = benches.make_bench(evaluated_run, tmp_path / "out").small("b", 30, 4)
+    assert again.retrainer.fits == 0
+    assert again.identity == part.identity
+    assert [point.weight for point in again.checkpoints] == [1e-3]
+    assert 0 <= again.accuracy <= 1
+
+
+def test_parts_are_trained_for_more_epochs_and_subsets_of_them_for_as_many(bench):
+    part = bench.small("a", 20)
+    assert (bench.retrainer.epochs, part.retrainer.epochs) == (
+        1,
+        2,
+    )  # of 40 rows in tens, and of 20
+    removal_part = removal.removal_bench(
+        replace(bench, sizes=replace(bench.sizes, removal_train=20))
+    )
+    assert removal_part.retrainer.recipe == part.retrainer.recipe
 
 
 def test_planted_cells_are_cached(bench, monkeypatch):
@@ -143,7 +174,7 @@ def test_a_second_set_of_methods_trains_nothing(bench):
     fits = bench.retrainer.fits
     other = replace(bench, methods={"faithful": {"method": "faithful"}})
     cells = planted.planted_cells(other)
-    assert list(cells[0]["methods"])[0] == "faithful"
+    assert next(iter(cells[0]["methods"])) == "faithful"
     assert bench.retrainer.fits == fits > 0
 
 
@@ -240,6 +271,7 @@ def test_mislabel(bench):
     found = column(table, "AUC, 10% flipped", "ranking")
     assert {"loss", "random", "self-influence, tracinf"} < set(found)
     assert all(0 <= cell.low <= cell.mean <= cell.high <= 1 for cell in found.values())
+    assert "Held-out accuracy of the trained models: 10% flipped: " in table.notes[1]
 
 
 def test_flipped_labels_are_always_others():

@@ -255,11 +255,6 @@ def held_out_accuracy(bench: Bench, classifier: TextClassifier | None = None) ->
     return accuracy(classifier.logits(encoded, keep=True), bench.labels(bench.held_out))
 
 
-def small_note(epochs: int, value: float) -> str:
-    """What the note of a table says of the models behind it."""
-    return f"Held-out accuracy of the model: {100 * value:.1f} %, {epochs} epochs."
-
-
 def rank_votes(lists: Sequence[Scored], votes: Mapping[str, tuple[str, ...]]) -> list[Scored]:
     """New lists by the mean rank of a unit in several methods' lists over the same units."""
     by_name = {scored.name: scored for scored in lists}

@@ -17,7 +17,7 @@ from spanfluence.evaluation.bench import Bench, draw, held_out_accuracy, rank_vo
 from spanfluence.evaluation.tables import Table
 from spanfluence.metrics import Interval, bootstrap, bootstrap_ratio, precision_at_k, ranking
 from spanfluence.model import TextClassifier
-from spanfluence.planting import Planted, Trigger, plant, triggered_tests, untriggered_tests
+from spanfluence.planting import Planted, plant, triggered_tests, untriggered_tests
 from spanfluence.retrain import Retrained
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import BASELINES, SAME_LABEL, Scored, all_scores, baseline_scores
