@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from spanfluence import Example, Span, Unit
-from spanfluence.errors import InputError
-from spanfluence.evaluation import ablation, planted, removal
+from spanfluence.errors import InputError, NumericsError
+from spanfluence.evaluation import ablation, planted, removal, sanity
 from spanfluence.evaluation.agreement import PAPER_SIGN, Judge, agreement_table, curve_table
 from spanfluence.evaluation.bench import Sizes, draw, rank_votes
 from spanfluence.evaluation.faithful import faithfulness_table
@@ -99,14 +99,31 @@ def test_span_ral_has_a_control_of_equal_length(bench):
     table = span_removal_table(replace(bench, sizes=replace(bench.sizes, shares=(0.2,), seeds=1)))
     assert set(column(table, "Ral(20%)")) == RETRAINED - {"tracinf"}
     assert "Ral(20%), other words of the same texts" in table.columns
+    assert all(ordered(cell) for cell in column(table, "Ral(20%) above its control").values())
+    assert all(0 <= share <= 1 for share in column(table, "no room(20%)").values())
 
 
-def test_random_spans_have_as_many_words():
+def test_random_spans_have_as_many_words_and_lie_beside_the_span():
     example = Example("The soup was very cold today", "a", spans=(Span(13, 22),), id="1")
+    drawn = {random_spans(example, example.spans, seed) for seed in range(20)}
+    texts = {example.text[span.start : span.end] for (span,), _ in drawn}
+    assert texts == {"The soup", "soup was"}  # every other run of two touches "very cold"
+    assert {crowded for _, crowded in drawn} == {0}
+
+
+def test_random_spans_of_one_text_do_not_overlap():
+    example = Example("The soup was very cold today again", "a", id="1")
+    spans = (Span(4, 8), Span(18, 22))
     for seed in range(20):
-        (found,) = random_spans(example, example.spans, seed)
-        assert len(example.text[found.start : found.end].split()) == 2
-    assert len({random_spans(example, example.spans, seed) for seed in range(20)}) > 2
+        found, crowded = random_spans(example, spans, seed)
+        assert crowded == 0
+        assert found[0] != found[1]
+        for run in found:
+            assert example.text[run.start : run.end] in ("The", "was", "very", "today", "again")
+    found, crowded = random_spans(example, (Span(4, 34),), 0)
+    assert crowded == 1  # six of seven words: no room beside them
+    assert len(example.text[found[0].start : found[0].end].split()) == 6
+    assert random_spans(Example("...", "a"), (Span(0, 1),), 0) == ((Span(0, 1),), 1)
 
 
 def test_masks_gather_the_spans_of_an_example():
@@ -288,6 +305,42 @@ def test_sanity(bench):
     assert random["bm25"] is None
     assert ordered(random["pinpoint"])
     assert column(table, "first of the same class")["random, same label"].mean == 1
+
+
+def test_a_row_finds_itself_and_its_twin_but_not_for_its_class():
+    one, other = Example("x", "a", "c", (Span(0, 1),)), Example("x", "b", "c")
+    twin = replace(one, id="7", spans=())
+    found = sanity.same_rows([one, other], [other, twin, one, Example("x", "a", "d")])
+    assert found.tolist() == [[False, True, True, False], [True, False, False, False]]
+
+
+def test_the_identical_class_test_can_fail(bench):
+    part = replace(bench, tests=bench.train[:2])
+    units = [Unit(example) for example in bench.train]
+    scores = np.zeros((2, len(units)))
+    scores[[0, 1], [0, 1]] = 9.0  # each finds itself, and then a row of another label
+    for row in (0, 1):
+        wrong = next(n for n, e in enumerate(bench.train) if e.label != part.tests[row].label)
+        scores[row, wrong] = 5.0
+    found = sanity._row(part, Scored("x", units, scores), None)
+    assert found["itself first"].mean == 1
+    assert found["first of the same class"].mean == 0
+
+
+def test_a_divergence_at_random_parameters_leaves_the_method_out(bench, monkeypatch):
+    real = sanity.all_scores
+
+    def diverging(classifier, train, tests, asked, **options):
+        if "if++" in asked:
+            raise NumericsError("the estimate grew without bound")
+        return real(classifier, train, tests, asked, **options)
+
+    monkeypatch.setattr(sanity, "all_scores", diverging)
+    settings = {"method": "if++", "curvature": "lissa"}
+    part = replace(bench, methods={"faithful": {"method": "faithful"}, "if++": settings})
+    assert list(sanity._randomised(part)) == ["faithful"]
+    monkeypatch.setattr(sanity, "all_scores", None)
+    assert list(sanity._randomised(part)) == ["faithful"]  # from the cache
 
 
 def test_the_ablation_joins_three_measures(bench, monkeypatch):
