@@ -348,10 +348,30 @@ def test_the_ablation_joins_three_measures(bench, monkeypatch):
     monkeypatch.setattr(ablation, "VARIANTS", few)
     monkeypatch.setattr(ablation, "VOTES", {"rank votes": tuple(few)})
     table = ablation.ablation_table(bench)
-    assert [row["method"] for row in table.rows] == [*few, "rank votes", *BASELINES]
+    names = [row["method"] for row in table.rows]
+    assert names == [*few, "rank votes", *BASELINES, ablation.MIDDLE]
     assert table.columns == [
         "method", "planted, all rates", "decoy, all rates", "Span-LDS", "span-Ral(50%)",
+        "span-Ral(50%), other words of the same texts", "planted minus pinpoint",
+        "Span-LDS minus pinpoint", "span-Ral minus pinpoint",
     ]  # fmt: skip
+    assert table.rows[0]["Span-LDS minus pinpoint"] == (0, 0, 0)
+    assert table.rows[0]["span-Ral minus pinpoint"] == (0, 0, 0)
+    assert isinstance(table.rows[-1]["span-Ral minus pinpoint"], Interval)
+    assert table.rows[names.index("overlap")]["span-Ral minus pinpoint"] is None
+
+
+def test_middle_layers_are_the_blocks_before_the_trained_ones(bench):
+    blocks = ablation.middle_blocks(bench.classifier)  # of three blocks the last two are trained
+    assert blocks
+    assert all(".layer.0." in name for name in blocks)
+    part = bench.attributing(blocks)
+    assert set(part.classifier.attributed) == set(blocks)
+    same = [each.classifier.predict(bench.tests).probabilities for each in (bench, part)]
+    assert same[0] == pytest.approx(same[1], abs=1e-6)
+    small = part.small("a", 20)
+    assert set(small.classifier.attributed) == set(blocks)
+    assert small.identity["model"] != part.identity["model"]  # though block 0 is the same
 
 
 def test_every_other_choice_of_each_column_is_a_variant():
@@ -359,6 +379,8 @@ def test_every_other_choice_of_each_column_is_a_variant():
     assert {"pinpoint, target=loss", "pinpoint, contrast=masked", "pinpoint, locality=text"} < names
     assert {"pinpoint, scale=none", "pinpoint, weight=none", "pinpoint, points=delta"} < names
     assert set(ablation.VOTES["rank votes"]) < names
+    assert "pinpoint, curvature=ggn" in names
+    assert not names & {"pinpoint, curvature=cg", "pinpoint, curvature=lissa"}
 
 
 def test_every_variant_of_the_ablation_is_a_method(bench):

@@ -220,14 +220,28 @@ class Bench:
         stage = f"models/{name}-{settings_fingerprint(settings)[:12]}"
         units = [Unit(example) for example in train]
         arrays = self.stages.arrays(stage, settings, lambda: retrainer.train(units, seed).arrays())
-        return self._attributing(retrainer.restored(arrays, seed))
+        return retrainer.restored(arrays, seed)
 
-    def _attributing(self, model: Retrained) -> Retrained:
+    def attributed(self, model: Retrained) -> Retrained:
+        """The model with the parameters that this bench's scores speak of."""
         if not self.attribute:
             return model
         model.classifier.states = StateStore()  # its trunk ends elsewhere than that of all others
         model.classifier.attribute_parameters(self.attribute)
         return replace(model, checkpoints=())
+
+    def attributing(self, attribute: tuple[str, ...]) -> Bench:
+        """The same bench with scores that speak of other parameters than those that are trained."""
+        own = self.classifier
+        classifier = TextClassifier(
+            own.model,
+            own.tokenizer,
+            attribute=attribute,
+            device=str(own.device),
+            max_length=own.encoder.max_length,
+            mask_mode=own.encoder.mask_mode,
+        )
+        return replace(self, classifier=classifier, checkpoints=(), attribute=attribute)
 
     def small(self, name: str, size: int | None, tests: int | None = None) -> Bench:
         """The same recipe on a seeded part of the training set and of the tests, trained anew.
@@ -236,7 +250,7 @@ class Bench:
         retrained on the part keeps its number of epochs (`Retrainer.for_rows`).
         """
         train = draw(self.train, size, self.seed, "small train")
-        model = self.fitted("small", train, self.seed)
+        model = self.attributed(self.fitted("small", train, self.seed))
         return replace(
             self,
             classifier=model.classifier,
