@@ -14,8 +14,14 @@ from spanfluence.anatomy import dissect
 from spanfluence.evaluation.bench import Bench
 from spanfluence.evaluation.lds import Measured, span_lds, span_lds_table
 from spanfluence.evaluation.planted import Cell, cell_values, planted_cells, planted_table
-from spanfluence.evaluation.span_removal import CONTROL, Fall, span_falls, span_removal_table
-from spanfluence.evaluation.tables import Table, percent
+from spanfluence.evaluation.span_removal import (
+    CONTROL,
+    Fall,
+    over_rows,
+    span_falls,
+    span_removal_table,
+)
+from spanfluence.evaluation.tables import Table
 from spanfluence.methods import CHOICES, METHODS
 from spanfluence.metrics import Interval, bootstrap, bootstrap_lds
 from spanfluence.model import TextClassifier
@@ -119,7 +125,7 @@ def _differences(found: Evidence, name: str, share: float) -> dict[str, Interval
         f"Span-LDS{MINUS}": bootstrap_lds(
             lds.predicted[name], lds.actual, minus=lds.predicted[BASE]
         ),
-        f"span-Ral{MINUS}": percent(bootstrap(falls[name][share].rows - falls[BASE][share].rows))
+        f"span-Ral{MINUS}": over_rows(falls[name][share].rows - falls[BASE][share].rows)
         if name in falls
         else None,
     }

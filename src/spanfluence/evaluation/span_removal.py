@@ -9,9 +9,9 @@ import numpy as np
 
 from spanfluence.baselines import words
 from spanfluence.evaluation.bench import Bench
-from spanfluence.evaluation.removal import held_out_accuracies, removal_bench, worth_retraining
+from spanfluence.evaluation.removal import removal_bench, worth_retraining
 from spanfluence.evaluation.tables import Table, percent
-from spanfluence.metrics import bootstrap, ral, top_share
+from spanfluence.metrics import Interval, bootstrap, top_share
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import Scored
 from spanfluence.units import Example, Span, Unit
@@ -23,11 +23,8 @@ class Fall(NamedTuple):
     """What masking the top share of a list's spans does, and masking other words instead."""
 
     rows: np.ndarray
-    """Fall of each held-out row: share of the seeds that got it right before, minus after."""
-    control_rows: np.ndarray
-    seeds: np.ndarray
-    """Fall of accuracy at each seed."""
-    control_seeds: np.ndarray
+    """Rightness of the held-out rows before, minus after (seeds, rows)."""
+    control: np.ndarray
     no_room: float
     """Share of the control's runs of words for which the text had no free place."""
 
@@ -39,7 +36,7 @@ def span_removal_table(bench: Bench, falls: Falls | None = None) -> Table:
     """Fall of accuracy after masking the top share of spans, beside masking other words as many."""
     part = removal_bench(bench)
     falls = span_falls(bench) if falls is None else falls
-    before = held_out_accuracies(part, [Unit(example) for example in part.train])
+    before = part.rights([Unit(example) for example in part.train])
     rows = [{"method": name, **_row(own)} for name, own in falls.items()]
     return Table(
         "span_ral",
@@ -73,13 +70,23 @@ def _row(falls: Mapping[float, Fall]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for share, fall in falls.items():
         at = f"({share:.0%})"
-        row[f"Ral{at}"] = percent(bootstrap(fall.rows))
-        row[f"sd{at}"] = float(100 * fall.seeds.std())
-        row[f"Ral{at}{CONTROL}"] = percent(bootstrap(fall.control_rows))
-        row[f"sd{at}{CONTROL}"] = float(100 * fall.control_seeds.std())
-        row[f"Ral{at} above its control"] = percent(bootstrap(fall.rows - fall.control_rows))
+        row[f"Ral{at}"] = over_rows(fall.rows)
+        row[f"sd{at}"] = _spread(fall.rows)
+        row[f"Ral{at}{CONTROL}"] = over_rows(fall.control)
+        row[f"sd{at}{CONTROL}"] = _spread(fall.control)
+        row[f"Ral{at} above its control"] = over_rows(fall.rows - fall.control)
         row[f"no room{at}"] = fall.no_room
     return row
+
+
+def over_rows(falls: np.ndarray) -> Interval:
+    """Mean fall in percent, with an interval over held-out rows, seeds averaged."""
+    return percent(bootstrap(falls.mean(axis=0)))
+
+
+def _spread(falls: np.ndarray) -> float | None:
+    """Standard deviation over seeds, in percent; one seed has none."""
+    return float(100 * falls.mean(axis=1).std(ddof=1)) if len(falls) > 1 else None
 
 
 def _fall(part: Bench, scored: Scored, share: float) -> Fall:
@@ -90,15 +97,12 @@ def _fall(part: Bench, scored: Scored, share: float) -> Fall:
     for key, (example, spans) in masked.items():
         other[key], crowded = random_spans(example, spans, part.seed)
         no_room += crowded
-    whole = [Unit(example) for example in part.train]
-    before, rows = held_out_accuracies(part, whole), part.rights(whole)
-    found = []
-    for hidden in (own, other):
-        units = [Unit(example, hidden.get(id(example), ())) for example in part.train]
-        found.append((rows - part.rights(units), ral(before, held_out_accuracies(part, units))))
-    (fall, seeds), (control, control_seeds) = found
-    total = sum(len(spans) for spans in own.values())
-    return Fall(fall, control, seeds, control_seeds, no_room / total)
+    before = part.rights([Unit(example) for example in part.train])
+    fall, control = (
+        before - part.rights([Unit(e, hidden.get(id(e), ())) for e in part.train])
+        for hidden in (own, other)
+    )
+    return Fall(fall, control, no_room / sum(len(spans) for spans in own.values()))
 
 
 def masks(
