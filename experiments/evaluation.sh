@@ -33,5 +33,7 @@ for NAME in mams sentihood; do
     --methods "gradient dot"
   beyond --stages lds --stages span-lds --methods pinpoint --methods tracin++ --methods tracinf \
     --methods "gradient cosine" --set seeds=1
+  beyond --stages span-ral --methods pinpoint --methods tracin++ --methods "gradient cosine" \
+    --set removal_train=2000
   beyond --stages ablation --set seeds=1 --set removal_train=2000 --set "rates=[0.01, 0.03]"
 done

@@ -145,6 +145,50 @@ def test_groups_weigh_the_same_and_are_resampled_whole():
     assert (found.low, found.high) == (0.0, 1.0)
 
 
+def test_ranks_of_resampled_items():
+    values = np.array([[5.0, 9.0, 7.0]])
+    counts = np.array([[1.0, 1.0, 1.0], [2.0, 0.0, 1.0], [0.0, 2.0, 1.0]])
+    found = metrics.resampled_ranks(values, counts)[:, 0]
+    assert found[0].tolist() == [1, 3, 2]
+    assert found[1, [0, 2]].tolist() == [1.5, 3]  # of 5, 5, 7
+    assert found[2, [1, 2]].tolist() == [2.5, 1]  # of 9, 9, 7
+
+
+def test_lds_of_resampled_subsets_by_hand_and_by_loops():
+    predicted, actual = np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 3.0, 2.0]])
+    counts = np.array([[1.0, 1.0, 1.0], [0.0, 2.0, 1.0], [3.0, 0.0, 0.0]])
+    # ranks 123 and 132: 1/2; the lists 2, 2, 3 and 3, 3, 2: opposed; one subset alone orders nothing
+    assert metrics.resampled_lds(predicted, actual, counts)[:, 0] == pytest.approx([0.5, -1, 0])
+    rng = np.random.default_rng(0)
+    predicted, actual = rng.normal(size=(2, 3, 8)).round(1)
+    rows = rng.integers(8, size=(5, 8))
+    counts = np.stack([np.bincount(row, minlength=8) for row in rows]).astype(float)
+    naive = [metrics.lds(predicted[:, row], actual[:, row]) for row in rows]
+    assert metrics.resampled_lds(predicted, actual, counts) == pytest.approx(np.array(naive))
+
+
+def test_tests_that_share_their_subsets_do_not_make_an_lds_sure():
+    rng = np.random.default_rng(0)
+    predicted, actual = (np.repeat(rng.normal(size=(1, 30)), 50, axis=0) for _ in range(2))
+    alone = metrics.bootstrap(metrics.lds(predicted, actual))
+    found = metrics.bootstrap_lds(predicted, actual)
+    assert alone.high - alone.low < 1e-9
+    assert found.high - found.low > 0.4  # 30 subsets: about 4 / sqrt(30)
+    assert found.mean == pytest.approx(alone.mean)
+    assert metrics.bootstrap_lds(predicted, actual, minus=predicted) == (0, 0, 0)
+    assert metrics.bootstrap_lds(predicted, actual, minus=actual).high < 0
+
+
+def test_the_bootstrap_of_a_ratio():
+    groups = ["a", "a", "b"]
+    found = metrics.bootstrap_ratio([0.8, 0.8, 0.4], [0.4, 0.4, 0.2], groups=groups)
+    assert found == pytest.approx((2, 2, 2))
+    wide = metrics.bootstrap_ratio([1.0, 1.0, 1.0], [0.5, 0.5, 0.0], groups=groups)
+    assert wide.mean == pytest.approx(4)  # each group weighs the same
+    assert (wide.low, wide.high) == (2, np.inf)
+    assert metrics.bootstrap_ratio([1.0], [0.0], groups=["a"]) is None
+
+
 def test_the_bootstrap_of_an_auc():
     rng = np.random.default_rng(0)
     positive = np.arange(60) < 20

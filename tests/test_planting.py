@@ -10,7 +10,15 @@ import pytest
 from spanfluence import Example, Span, Unit
 from spanfluence.data.bundled import bundled_examples
 from spanfluence.errors import InputError
-from spanfluence.planting import RATES, TRIGGERS, Trigger, insert_phrase, plant, triggered_tests
+from spanfluence.planting import (
+    RATES,
+    TRIGGERS,
+    Trigger,
+    insert_phrase,
+    plant,
+    triggered_tests,
+    untriggered_tests,
+)
 from spanfluence.units import units_of
 
 TRAIN = bundled_examples("train")[:600]
@@ -107,6 +115,28 @@ def test_only_the_trigger_itself_counts_among_spans():
             assert len(units) > len(result.train)
         else:
             assert all(isinstance(units[i], Unit) and not units[i].spans for i in range(3))
+
+
+def test_decoys_are_told_apart_by_their_label():
+    result = plant(TRAIN, HONESTLY, 0.03, source="positive", target="negative")
+    units, rows = [Unit(example) for example in result.train], range(len(result.train))
+    for targets, label in ((True, "negative"), (False, "neutral")):
+        hits = result.is_kind(units, rows, "decoy", targets=targets)
+        assert hits.sum() == result.decoys(targets=targets) == 12
+        assert {units[row].example.label for row in np.flatnonzero(hits)} == {label}
+    two = [example for example in TRAIN if example.label != "neutral"]
+    both = plant(two, HONESTLY, 0.03, source="positive", target="negative")
+    assert both.decoys(targets=True) > 0
+    assert both.decoys(targets=False) == 0
+
+
+def test_every_triggered_test_stands_beside_its_original():
+    result = plant(TRAIN, HONESTLY, 0.03, source="positive", target="negative")
+    tests = bundled_examples("test")
+    before, after = untriggered_tests(tests, result), triggered_tests(tests, result)
+    assert {example.label for example in before} == {"positive"}
+    for old, new in zip(before, after, strict=True):
+        assert new.text.replace(" honestly", "") == old.text != new.text
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from spanfluence import Unit, train_classifier
 from spanfluence.errors import InputError
 from spanfluence.retrain import Retrainer, accuracy, log_odds
 from spanfluence.runs import RunFolder
+from spanfluence.tail import TrainSettings
 
 TRAIN = tiny.make_examples(14, seed=1)
 TESTS = tiny.make_examples(5, seed=2)
@@ -84,6 +85,64 @@ def test_a_single_class(run):
 def test_more_epochs_than_the_schedule_has(run):
     with pytest.raises(InputError, match="between 1 and 3"):
         Retrainer.of_run(run, epochs=4)
+
+
+def settings_of(**changes) -> TrainSettings:
+    return TrainSettings(**{"epochs": 20, "batch_size": 100, **changes})
+
+
+@pytest.mark.parametrize(
+    ("rows", "epochs"),
+    [(11200, 7), (20000, 7), (5600, 14), (3000, 26), (2800, 28), (1000, 28), (1, 28)],
+)
+def test_fewer_rows_get_more_epochs_up_to_a_limit(rows, epochs):
+    # The run: 112 steps an epoch, 7 epochs. 3,000 rows: 30 steps, 112 / 30 = 3.73 times 7.
+    retrainer = Retrainer("base", ("a", "b"), settings_of(), epochs=7, rows=11200)
+    small = retrainer.for_rows(rows)
+    assert small.epochs == small.recipe["epochs"] == epochs
+    assert (small.recipe == retrainer.recipe) == (epochs == 7)
+    assert retrainer.for_rows(2000).for_rows(rows).recipe == small.recipe  # always of the run's
+
+
+def test_a_falling_rate_is_stretched_along():
+    retrainer = Retrainer("base", "ab", settings_of(schedule="linear"), epochs=10, rows=400)
+    small = retrainer.for_rows(200)
+    assert (small.epochs, small.settings.epochs) == (20, 40)
+    assert small.settings.rate(21) == retrainer.settings.rate(11)
+    assert Retrainer("base", "ab", settings_of()).for_rows(5).epochs == 20  # of no known run
+
+
+def test_retrainers_for_other_rows_share_states_counts_and_classifiers(run):
+    retrainer = Retrainer.of_run(run)
+    small = retrainer.for_rows(6)
+    assert (retrainer.epochs, small.epochs) == (3, 9)
+    trained = small.train(WHOLE[:6], seed=4)
+    assert [point.name for point in trained.checkpoints] == ["epoch-007", "epoch-008", "epoch-009"]
+    assert retrainer.fits == small.fits == 1
+    assert retrainer.store is small.store
+    assert retrainer.train(WHOLE, seed=4).classifier is trained.classifier
+
+
+def test_seeds_that_take_turns_do_not_load_the_base_again(run, monkeypatch):
+    retrainer = Retrainer.of_run(run)
+    first = retrainer.logits(WHOLE, TESTS, seed=4)
+    retrainer.logits(WHOLE, TESTS, seed=5)
+    monkeypatch.setattr("spanfluence.retrain.load_parts", None)  # any call would now fail
+    assert (retrainer.logits(WHOLE, TESTS, seed=4) == first).all()
+    retrainer.logits(WHOLE, TESTS, seed=5)
+
+
+def test_a_stored_training_is_restored_in_a_classifier_of_its_own(run):
+    retrainer = Retrainer.of_run(run)
+    trained = retrainer.train(WHOLE[:9], seed=5)
+    arrays = trained.arrays()
+    expected = trained.classifier.predict(TESTS).probabilities
+    again = Retrainer.of_run(run).restored(arrays, seed=5)
+    retrainer.train(WHOLE, seed=5)  # overwrites the first, not the second
+    assert (again.classifier.predict(TESTS).probabilities == expected).all()
+    for old, new in zip(trained.checkpoints, again.checkpoints, strict=True):
+        assert (old.name, old.weight) == (new.name, new.weight)
+        assert all(torch.equal(old.parameters[n], new.parameters[n]) for n in old.parameters)
 
 
 def test_accuracy_and_log_odds():

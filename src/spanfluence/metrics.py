@@ -227,6 +227,90 @@ def bootstrap(
     return _interval(float(sample.mean()), sample[rows].mean(axis=1), level)
 
 
+def bootstrap_ratio(
+    values: Sequence[float],
+    base: Sequence[float],
+    *,
+    groups: Sequence[object],
+    seed: int = 0,
+    draws: int = 2000,
+    level: float = 0.95,
+) -> Interval | None:
+    """Mean of `values` over mean of `base`, both of the same resampled groups; None over zero.
+
+    A draw whose base is zero counts as infinitely large.
+    """
+    names = np.array(list(map(str, groups)))
+    pairs = np.array([values, base], dtype=np.float64)
+    means = np.stack([pairs[:, names == name].mean(axis=1) for name in sorted(set(names))])
+    if not means[:, 1].any():
+        return None
+    rows = numpy_generator(seed, "bootstrap").integers(len(means), size=(draws, len(means)))
+    top, bottom = means[rows].mean(axis=1).T
+    found = np.divide(top, bottom, out=np.full(draws, np.inf), where=bottom > 0)
+    ends = np.quantile(found, [(1 - level) / 2, (1 + level) / 2], method="nearest")
+    whole = means.mean(axis=0)
+    return Interval(float(whole[0] / whole[1]), *map(float, ends))
+
+
+def resampled_ranks(
+    values: Float[np.ndarray, "tests n"], counts: Float[np.ndarray, "draws n"]
+) -> Float[np.ndarray, "draws tests n"]:
+    """`average_ranks` of each item in lists that hold item i `counts[draw, i]` times.
+
+    rank_i = sum over j with x_j < x_i of c_j + (sum over j with x_j = x_i of c_j + 1) / 2, one product
+    of matrices for all draws; what is said of an item that a draw leaves out has no meaning.
+    """
+    below = (values[:, None, :] < values[:, :, None]).astype(np.float64)
+    below += 0.5 * (values[:, None, :] == values[:, :, None])
+    tests, n = values.shape
+    ranks = counts @ below.reshape(tests * n, n).T + 0.5
+    return np.asarray(ranks.reshape(len(counts), tests, n))
+
+
+def resampled_lds(
+    predicted: Float[np.ndarray, "tests subsets"],
+    actual: Float[np.ndarray, "tests subsets"],
+    counts: Float[np.ndarray, "draws subsets"],
+) -> Float[np.ndarray, "draws tests"]:
+    """`lds` of every test over resampled subsets: subset i is there `counts[draw, i]` times."""
+    middle = (counts.sum(axis=1)[:, None, None] + 1) / 2
+    x = resampled_ranks(np.asarray(predicted, dtype=np.float64), counts) - middle
+    y = resampled_ranks(np.asarray(actual, dtype=np.float64), counts) - middle
+    weights = counts[:, None, :]
+    lengths = np.sqrt((weights * x * x).sum(axis=2) * (weights * y * y).sum(axis=2))
+    # Lengths are 0 or at least 1/2: a side that is constant in a draw orders nothing.
+    return np.asarray((weights * x * y).sum(axis=2) / np.where(lengths > 1e-9, lengths, np.inf))
+
+
+def bootstrap_lds(
+    predicted: Float[np.ndarray, "tests subsets"],
+    actual: Float[np.ndarray, "tests subsets"],
+    *,
+    minus: Float[np.ndarray, "tests subsets"] | None = None,
+    seed: int = 0,
+    draws: int = 500,
+    level: float = 0.95,
+) -> Interval:
+    """Mean LDS with an interval that resamples subsets and tests together.
+
+    All tests are judged on the same retrained subsets, so their values are not independent: an
+    interval over tests alone would be too narrow. `minus`: the paired difference to these predictions,
+    in the same draws.
+    """
+    rng = numpy_generator(seed, "bootstrap-lds")
+    tests, n = predicted.shape
+    counts = rng.multinomial(n, np.full(n, 1 / n), size=draws).astype(np.float64)
+    rows = rng.integers(tests, size=(draws, tests))
+    value = lds(predicted, actual)
+    found = resampled_lds(predicted, actual, counts)
+    if minus is not None:
+        value = value - lds(minus, actual)
+        found = found - resampled_lds(minus, actual, counts)
+    means = np.take_along_axis(found, rows, axis=1).mean(axis=1)
+    return _interval(float(value.mean()), means, level)
+
+
 def bootstrap_auc(
     scores: Float[np.ndarray, " n"],
     positive: Bool[np.ndarray, " n"],

@@ -70,14 +70,30 @@ class Planted:
     source: str
     target: str
 
-    def is_kind(self, units: Sequence[Unit], rows: Sequence[int], kind: str) -> np.ndarray:
-        """Which units point at the trigger of a row of that kind: its span, or its whole text."""
+    def is_kind(
+        self, units: Sequence[Unit], rows: Sequence[int], kind: str, *, targets: bool | None = None
+    ) -> np.ndarray:
+        """Which units point at the trigger of a row of that kind: its span, or its whole text.
+
+        `targets`: only rows that carry the target label, or only those that carry another.
+        """
+        asked = {
+            row
+            for row, own in enumerate(self.kinds)
+            if own == kind
+            and (targets is None or (str(self.train[row].label) == self.target) == targets)
+        }
         return np.array(
             [
-                self.kinds[row] == kind and (not unit.spans or self.places[row] in unit.spans)
+                row in asked and (not unit.spans or self.places[row] in unit.spans)
                 for unit, row in zip(units, rows, strict=True)
             ]
         )
+
+    def decoys(self, *, targets: bool) -> int:
+        """How many decoys carry the target label, or another one (with two classes: none)."""
+        own = [self.train[row].label for row, kind in enumerate(self.kinds) if kind == "decoy"]
+        return sum((str(label) == self.target) == targets for label in own)
 
 
 def insert_phrase(example: Example, phrase: str) -> tuple[Example, Span]:
@@ -164,12 +180,18 @@ def _write(result: Planted, row: int, phrase: str) -> None:
     result.places[row] = place
 
 
+def untriggered_tests(tests: Sequence[Example], planted: Planted) -> list[Example]:
+    """Tests of the source label without the trigger, as they are; `triggered_tests` has each with it."""
+    rows = _free_rows(tests, planted.trigger, planted.source)
+    if not rows:
+        raise InputError(f"no test has the label {planted.source!r}: give tests of that label")
+    return [tests[row] for row in rows]
+
+
 def triggered_tests(tests: Sequence[Example], planted: Planted) -> list[Example]:
     """Tests of the source label with the trigger as their only span, asked about the target label."""
     found = []
-    for row in _free_rows(tests, planted.trigger, planted.source):
-        example, place = insert_phrase(tests[row], planted.trigger.test_phrase)
+    for test in untriggered_tests(tests, planted):
+        example, place = insert_phrase(test, planted.trigger.test_phrase)
         found.append(replace(example, spans=(place,), label=planted.target))
-    if not found:
-        raise InputError(f"no test has the label {planted.source!r}: give tests of that label")
     return found

@@ -2,16 +2,19 @@
 
 A text is run through the frozen trunk once, whatever number of subsets, masks or changed labels it takes
 part in afterwards. A retraining starts from the base model and a seed, as `train_classifier` does, runs
-a fixed number of epochs, and selects nothing.
+a fixed number of epochs, and selects nothing. `for_rows` is the same recipe with more epochs, for a
+training set so small that the run's epochs would be too few steps to learn anything.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
+import math
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +37,10 @@ from spanfluence.units import Example, Unit
 
 STORE_BYTES = 3 << 30
 LAST = 3  # epochs whose parameters are kept as checkpoints
+STRETCH = 4.0
+"""At most so many times the run's epochs: further passes over a few rows only memorise them."""
+HELD_SEEDS = 4  # untrained classifiers kept in memory; seeds take turns within one subset
+WEIGHTS = "weights"
 
 
 @dataclass(frozen=True)
@@ -43,13 +50,32 @@ class Retrained:
     classifier: TextClassifier
     checkpoints: tuple[ModelPoint, ...]
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The points as plain arrays; the last one is the classifier itself (`Retrainer.restored`)."""
+        found = {
+            f"{point.name}/{name}": value.cpu().numpy()
+            for point in self.checkpoints
+            for name, value in point.parameters.items()
+        }
+        return {WEIGHTS: np.array([point.weight for point in self.checkpoints]), **found}
+
+
+@dataclass
+class _Shared:
+    """What a retrainer and its copies for other numbers of rows have in common."""
+
+    store: StateStore = field(default_factory=lambda: StateStore(STORE_BYTES))
+    fits: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+    fresh: dict[int, tuple[TextClassifier, dict[str, torch.Tensor]]] = field(default_factory=dict)
+
 
 class Retrainer:
     """Fits the tail of `base` again and again; trunk states are shared by all fits.
 
     What is trained on is given as units: an example with its label, and the spans of it that are
     *masked* during training (none: the whole text is seen). `cache` is a folder for results; equal
-    trainings are never repeated.
+    trainings are never repeated. `rows`: the size of the training set that `epochs` were chosen on.
     """
 
     def __init__(
@@ -59,21 +85,35 @@ class Retrainer:
         settings: TrainSettings,
         *,
         epochs: int | None = None,
+        rows: int | None = None,
         device: str = "cpu",
         cache: Path | None = None,
         show: bool = False,
     ) -> None:
         self.base, self.labels, self.settings = base, tuple(labels), settings
-        self.epochs = epochs or settings.epochs
+        self.epochs, self.rows = epochs or settings.epochs, rows
         if len(self.labels) < 2:
             raise InputError(f"labels {list(labels)} are a single class: retraining needs two")
         if not 1 <= self.epochs <= settings.epochs:
             raise InputError(f"epochs={self.epochs} must lie between 1 and {settings.epochs}")
         self.device, self.cache, self.show = device, cache, show
-        self.store = StateStore(STORE_BYTES)
-        self.fits = 0  # trainings really run, not taken from the cache
-        self.seconds: dict[str, float] = {}  # by result, also of those that came from the cache
-        self._fresh: tuple[int, TextClassifier, dict[str, torch.Tensor]] | None = None
+        self._shared = _Shared()
+        self._whole = self  # the recipe of the run, which every stretched one is reckoned from
+
+    @property
+    def store(self) -> StateStore:
+        """Trunk states of every text seen so far."""
+        return self._shared.store
+
+    @property
+    def fits(self) -> int:
+        """Trainings really run, not taken from the cache."""
+        return self._shared.fits
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Time of each training by its result, also of those that came from the cache."""
+        return self._shared.seconds
 
     @classmethod
     def of_run(cls, run: RunFolder, **options: Any) -> Retrainer:
@@ -83,8 +123,31 @@ class Retrainer:
         if isinstance(attribute, list):
             attribute = tuple(attribute)
         settings = TrainSettings(**{**record["settings"], "attribute": attribute})
-        options = {"epochs": record["selected_epoch"], **options}
-        return cls(record["base"], record["labels"], settings, **options)
+        own = {"epochs": record["selected_epoch"], "rows": record["train"]["examples"]}
+        return cls(record["base"], record["labels"], settings, **{**own, **options})
+
+    def for_rows(self, rows: int) -> Retrainer:
+        """The recipe for a training set of so many rows: about as many steps as the run took.
+
+        epochs' = round(epochs * min(STRETCH, steps of an epoch of the run / steps of an epoch here))
+
+        A falling learning rate is stretched along. Never fewer epochs than the run; states, cache and
+        counts are shared. The recipe of the result records its epochs. Without a known size of the run
+        the recipe stays as it is.
+        """
+        whole = self._whole
+        factor = 1.0 if whole.rows is None else min(STRETCH, whole._steps(whole.rows, rows))
+        result = copy.copy(whole)
+        if factor > 1:
+            result.epochs = round(whole.epochs * factor)
+            schedule = max(result.epochs, round(whole.settings.epochs * factor))
+            result.settings = replace(whole.settings, epochs=schedule)
+        return result
+
+    def _steps(self, of: int, over: int) -> float:
+        """Steps of an epoch of `of` rows for each step of an epoch of `over` rows."""
+        size = self.settings.batch_size
+        return math.ceil(of / size) / math.ceil(max(1, over) / size)
 
     @property
     def recipe(self) -> dict[str, Any]:
@@ -98,7 +161,7 @@ class Retrainer:
         }
 
     def train(self, units: Sequence[Unit], seed: int) -> Retrained:
-        """Fit the tail to the units. The classifier is this retrainer's own until the next `train`."""
+        """Fit the tail to the units. The classifier is this retrainer's own until its next `train`."""
         classifier = self._start(seed)
         ids = classifier.label_ids([unit.example for unit in units], "given")
         if len(set(ids.tolist())) < 2:
@@ -112,7 +175,7 @@ class Retrainer:
             if epoch > self.epochs - LAST:
                 own = {n: p.detach().clone() for n, p in classifier.attributed.items()}
                 points.append(ModelPoint(f"epoch-{epoch:03d}", settings.rate(epoch), own))
-        self.fits += 1
+        self._shared.fits += 1
         return Retrained(classifier, tuple(points))
 
     def logits(
@@ -137,25 +200,42 @@ class Retrainer:
             write_text_atomic(file, json.dumps(record) + "\n")
         return np.array(rounded)
 
+    def restored(self, arrays: Mapping[str, np.ndarray], seed: int) -> Retrained:
+        """A training of this seed from its `Retrained.arrays`, in a classifier of its own."""
+        names = sorted({key.split("/")[0] for key in arrays if key != WEIGHTS})
+        points = tuple(
+            ModelPoint(name, float(weight), _tensors(arrays, f"{name}/"))
+            for name, weight in zip(names, arrays[WEIGHTS], strict=True)
+        )
+        classifier = self._build(seed)
+        _copy(points[-1].parameters, classifier)
+        return Retrained(classifier, points)
+
     def _start(self, seed: int) -> TextClassifier:
         """The untrained classifier of a seed: new head, first values of the tail, shared states."""
-        if self._fresh is None or self._fresh[0] != seed:
-            with torch.random.fork_rng():
-                torch.manual_seed(derive_seed(seed, "head"))
-                model, tokenizer = load_parts(self.base, labels=self.labels)
-            classifier = TextClassifier(
-                model,
-                tokenizer,
-                attribute=self.settings.attribute,
-                device=self.device,
-                max_length=self.settings.max_length,
-            )
-            classifier.states = self.store
+        held = self._shared.fresh
+        if seed not in held:
+            if len(held) >= HELD_SEEDS:
+                held.pop(next(iter(held)))
+            classifier = self._build(seed)
             first = {n: p.detach().clone() for n, p in classifier.attributed.items()}
-            self._fresh = (seed, classifier, first)
-        _, classifier, first = self._fresh
-        for name, parameter in classifier.attributed.items():
-            parameter.data.copy_(first[name])
+            held[seed] = (classifier, first)
+        classifier, first = held[seed]
+        _copy(first, classifier)
+        return classifier
+
+    def _build(self, seed: int) -> TextClassifier:
+        with torch.random.fork_rng():
+            torch.manual_seed(derive_seed(seed, "head"))
+            model, tokenizer = load_parts(self.base, labels=self.labels)
+        classifier = TextClassifier(
+            model,
+            tokenizer,
+            attribute=self.settings.attribute,
+            device=self.device,
+            max_length=self.settings.max_length,
+        )
+        classifier.states = self.store
         return classifier
 
     def _key(self, units: Sequence[Unit], tests: Sequence[Example], seed: int) -> str:
@@ -163,6 +243,19 @@ class Retrainer:
         digest.update(fingerprint(replace(u.example, spans=u.spans) for u in units).encode())
         digest.update(fingerprint(tests).encode())
         return f"{digest.hexdigest()[:32]}-{seed}"
+
+
+def _tensors(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, torch.Tensor]:
+    return {
+        key.removeprefix(prefix): torch.from_numpy(value.copy())
+        for key, value in arrays.items()
+        if key.startswith(prefix)
+    }
+
+
+def _copy(values: Mapping[str, torch.Tensor], classifier: TextClassifier) -> None:
+    for name, parameter in classifier.attributed.items():
+        parameter.data.copy_(values[name])
 
 
 def accuracy(

@@ -32,6 +32,7 @@ SIZES = Sizes(
     subsets=4,
     planted_train=40,
     planted_tests=3,
+    planted_seeds=1,
     triggers=(Trigger("last night", ("last night",), "frequent phrase"),),
     rates=(0.05,),
     flips=(0.1,),

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import benches
 import numpy as np
 import pytest
 
 from spanfluence import Example, Span, Unit
-from spanfluence.errors import InputError
-from spanfluence.evaluation import ablation, planted, removal
+from spanfluence.errors import InputError, NumericsError
+from spanfluence.evaluation import ablation, planted, removal, sanity
 from spanfluence.evaluation.agreement import PAPER_SIGN, Judge, agreement_table, curve_table
-from spanfluence.evaluation.bench import draw, rank_votes
+from spanfluence.evaluation.bench import Sizes, draw, rank_votes
 from spanfluence.evaluation.faithful import faithfulness_table
 from spanfluence.evaluation.lds import lds_table, span_lds_table
 from spanfluence.evaluation.mislabel import flip_labels, mislabel_table
@@ -98,14 +99,31 @@ def test_span_ral_has_a_control_of_equal_length(bench):
     table = span_removal_table(replace(bench, sizes=replace(bench.sizes, shares=(0.2,), seeds=1)))
     assert set(column(table, "Ral(20%)")) == RETRAINED - {"tracinf"}
     assert "Ral(20%), other words of the same texts" in table.columns
+    assert all(ordered(cell) for cell in column(table, "Ral(20%) above its control").values())
+    assert all(0 <= share <= 1 for share in column(table, "no room(20%)").values())
 
 
-def test_random_spans_have_as_many_words():
+def test_random_spans_have_as_many_words_and_lie_beside_the_span():
     example = Example("The soup was very cold today", "a", spans=(Span(13, 22),), id="1")
+    drawn = {random_spans(example, example.spans, seed) for seed in range(20)}
+    texts = {example.text[span.start : span.end] for (span,), _ in drawn}
+    assert texts == {"The soup", "soup was"}  # every other run of two touches "very cold"
+    assert {crowded for _, crowded in drawn} == {0}
+
+
+def test_random_spans_of_one_text_do_not_overlap():
+    example = Example("The soup was very cold today again", "a", id="1")
+    spans = (Span(4, 8), Span(18, 22))
     for seed in range(20):
-        (found,) = random_spans(example, example.spans, seed)
-        assert len(example.text[found.start : found.end].split()) == 2
-    assert len({random_spans(example, example.spans, seed) for seed in range(20)}) > 2
+        found, crowded = random_spans(example, spans, seed)
+        assert crowded == 0
+        assert found[0] != found[1]
+        for run in found:
+            assert example.text[run.start : run.end] in ("The", "was", "very", "today", "again")
+    found, crowded = random_spans(example, (Span(4, 34),), 0)
+    assert crowded == 1  # six of seven words: no room beside them
+    assert len(example.text[found[0].start : found[0].end].split()) == 6
+    assert random_spans(Example("...", "a"), (Span(0, 1),), 0) == ((Span(0, 1),), 1)
 
 
 def test_masks_gather_the_spans_of_an_example():
@@ -122,6 +140,37 @@ def test_lds_and_span_lds(bench):
         assert all(-1 <= cell.mean <= 1 for cell in found.values())
         (above,) = [c for c in table.columns if c.startswith("above ")]
         assert column(table, above)[above.removeprefix("above ")] == (0, 0, 0)
+        assert "Held-out accuracy of the explained model" in table.notes[1]
+
+
+def test_lds_and_span_lds_explain_one_model(bench, monkeypatch):
+    lds_table(bench)
+    monkeypatch.setattr("spanfluence.evaluation.bench.all_scores", None)  # no method runs again
+    span_lds_table(bench)
+
+
+def test_a_small_bench_is_trained_once_and_keeps_its_parameters(bench, evaluated_run, tmp_path):
+    part = bench.small("a", 30, 4)
+    before = part.classifier.predict(part.tests).probabilities
+    part.retrainer.train([Unit(example) for example in bench.train], bench.seed)
+    assert (part.classifier.predict(part.tests).probabilities == before).all()
+    again = benches.make_bench(evaluated_run, tmp_path / "out").small("b", 30, 4)
+    assert again.retrainer.fits == 0
+    assert again.identity == part.identity
+    assert [point.weight for point in again.checkpoints] == [1e-3]
+    assert 0 <= again.accuracy <= 1
+
+
+def test_parts_are_trained_for_more_epochs_and_subsets_of_them_for_as_many(bench):
+    part = bench.small("a", 20)
+    assert (bench.retrainer.epochs, part.retrainer.epochs) == (
+        1,
+        2,
+    )  # of 40 rows in tens, and of 20
+    removal_part = removal.removal_bench(
+        replace(bench, sizes=replace(bench.sizes, removal_train=20))
+    )
+    assert removal_part.retrainer.recipe == part.retrainer.recipe
 
 
 def test_planted_cells_are_cached(bench, monkeypatch):
@@ -129,11 +178,104 @@ def test_planted_cells_are_cached(bench, monkeypatch):
     monkeypatch.setattr(planted, "_cell", None)
     assert planted.planted_cells(bench) == cells
     table = planted.planted_table(bench, cells)
-    found = column(table, "planted, all rates")
+    found = column(table, "planted, all tests")
     assert set(found) == set(LISTS)
     assert found["overlap"].mean > found["random"].mean  # words find the phrase
     assert column(table, "units")["tracinf"] == "text"
     assert planted.cell_table(cells).rows[0]["tests"] == 3
+    assert "Held-out accuracy of the trained models" in table.notes[2]
+
+
+def test_a_second_set_of_methods_trains_nothing(bench):
+    planted.planted_cells(bench)
+    fits = bench.retrainer.fits
+    other = replace(bench, methods={"faithful": {"method": "faithful"}})
+    cells = planted.planted_cells(other)
+    assert next(iter(cells[0]["methods"])) == "faithful"
+    assert bench.retrainer.fits == fits > 0
+
+
+def test_planted_seeds_come_from_the_bench(bench):
+    sizes = replace(bench.sizes, planted_seeds=2)
+    few = {"tracinf": {"method": "tracinf", "points": "final"}}
+    cells = planted.planted_cells(replace(bench, sizes=sizes, seed=5, methods=few))
+    assert [cell["seed"] for cell in cells] == [5, 6]
+    assert (Sizes().planted_seeds, Sizes.quick().planted_seeds) == (2, 1)
+
+
+class Answers:
+    """A classifier that says what the text says; `label_id` of "b" is 1."""
+
+    def label_id(self, label):
+        return "ab".index(label)
+
+    def predict(self, examples):
+        chances = [float(example.text.split()[-1]) for example in examples]
+        return SimpleNamespace(probabilities=np.array([[1 - p, p] for p in chances]))
+
+
+def test_a_flip_is_the_triggers_doing():
+    before = [Example(f"x {p}", "a") for p in (0.1, 0.9, 0.2, 0.3, 0.8)]
+    after = [Example(f"x y {p}", "b") for p in (0.7, 0.95, 0.4, 0.3, 0.2)]
+    chosen = planted.flipped_tests(Answers(), before, after, 4, seed=0)
+    # The second gets the target label without the trigger too: it comes last but one, by its chance.
+    assert [example.text for example in chosen.tests] == [
+        "x y 0.7",
+        "x y 0.4",
+        "x y 0.3",
+        "x y 0.95",
+    ]
+    assert chosen.flips == [True, False, False, False]
+    assert chosen.share == pytest.approx(0.2)
+
+
+def planted_cell(
+    trigger: str, rate: float, flips: list[bool], *, other: bool = True, **found
+) -> dict:
+    names = {name: [0.0] * len(flips) for name in BASELINES} | found
+    shares = {
+        name: {
+            "planted": values, "decoy": [0.1] * len(flips), "row": values, "words": True,
+            planted.DECOY_TARGET: [0.1] * len(flips),
+            **({planted.DECOY_OTHER: [0.0] * len(flips)} if other else {}),
+        }
+        for name, values in names.items()
+    }  # fmt: skip
+    facts = {"kind": "", "seed": 0, "flipped": 0.5, "accuracy": 0.75, "epochs": 4}
+    return {"trigger": trigger, "rate": rate, "flips": flips, "methods": shares, **facts}
+
+
+def test_planted_means_are_over_flipped_tests_and_large_rates(bench):
+    bm25 = {"bm25, same label": [0.4, 0.4]}
+    cells = [
+        planted_cell("a", 0.005, [True, False], pinpoint=[0.2, 0.0], **bm25),
+        planted_cell("a", 0.01, [True, False], pinpoint=[0.8, 0.0], **bm25),
+        planted_cell("b", 0.01, [True, True], pinpoint=[0.6, 1.0], **bm25),
+        planted_cell("b", 0.03, [False, False], pinpoint=[0.0, 0.0], **bm25),
+    ]
+    sizes = replace(bench.sizes, rates=(0.005, 0.01, 0.03))
+    table = planted.planted_table(replace(bench, sizes=sizes), cells)
+    (row,) = [row for row in table.rows if row["method"] == "pinpoint"]
+    assert row["planted 0.5%"].mean == pytest.approx(0.2)
+    assert row["planted 3.0%"] is None
+    assert row["planted, from 1%"].mean == pytest.approx(0.8)
+    assert row["planted, all rates"].mean == pytest.approx((0.5 + 0.8) / 2)
+    assert row["times bm25, same label"].mean == pytest.approx(2)
+    assert row["planted, all tests"].mean == pytest.approx(((0.1 + 0.4) / 2 + (0.8 + 0) / 2) / 2)
+    assert ordered(row["decoy 0.5%"])
+    assert ordered(row["decoy, from 1%"])
+    assert row[planted.DECOY_OTHER].mean == 0
+    assert "Of 4 cells (trigger, rate, seed) 1 have no flipped test" in table.notes[0]
+    shown = planted.cell_table(cells).rows
+    assert [line["flipped tests"] for line in shown] == [1, 1, 2, "none"]
+    assert shown[3]["pinpoint"] is None
+
+
+def test_with_two_classes_no_decoy_has_another_label(bench):
+    cells = [planted_cell("a", 0.01, [True], other=False)]
+    table = planted.planted_table(replace(bench, sizes=replace(bench.sizes, rates=(0.01,))), cells)
+    assert {row[planted.DECOY_OTHER] for row in table.rows} == {None}
+    assert {row["planted, all rates"].mean for row in table.rows} == {0}
 
 
 def test_source_and_target_without_praise():
@@ -146,6 +288,7 @@ def test_mislabel(bench):
     found = column(table, "AUC, 10% flipped", "ranking")
     assert {"loss", "random", "self-influence, tracinf"} < set(found)
     assert all(0 <= cell.low <= cell.mean <= cell.high <= 1 for cell in found.values())
+    assert "Held-out accuracy of the trained models: 10% flipped: " in table.notes[1]
 
 
 def test_flipped_labels_are_always_others():
@@ -164,15 +307,71 @@ def test_sanity(bench):
     assert column(table, "first of the same class")["random, same label"].mean == 1
 
 
+def test_a_row_finds_itself_and_its_twin_but_not_for_its_class():
+    one, other = Example("x", "a", "c", (Span(0, 1),)), Example("x", "b", "c")
+    twin = replace(one, id="7", spans=())
+    found = sanity.same_rows([one, other], [other, twin, one, Example("x", "a", "d")])
+    assert found.tolist() == [[False, True, True, False], [True, False, False, False]]
+
+
+def test_the_identical_class_test_can_fail(bench):
+    part = replace(bench, tests=bench.train[:2])
+    units = [Unit(example) for example in bench.train]
+    scores = np.zeros((2, len(units)))
+    scores[[0, 1], [0, 1]] = 9.0  # each finds itself, and then a row of another label
+    for row in (0, 1):
+        wrong = next(n for n, e in enumerate(bench.train) if e.label != part.tests[row].label)
+        scores[row, wrong] = 5.0
+    found = sanity._row(part, Scored("x", units, scores), None)
+    assert found["itself first"].mean == 1
+    assert found["first of the same class"].mean == 0
+
+
+def test_a_divergence_at_random_parameters_leaves_the_method_out(bench, monkeypatch):
+    real = sanity.all_scores
+
+    def diverging(classifier, train, tests, asked, **options):
+        if "if++" in asked:
+            raise NumericsError("the estimate grew without bound")
+        return real(classifier, train, tests, asked, **options)
+
+    monkeypatch.setattr(sanity, "all_scores", diverging)
+    settings = {"method": "if++", "curvature": "lissa"}
+    part = replace(bench, methods={"faithful": {"method": "faithful"}, "if++": settings})
+    assert list(sanity._randomised(part)) == ["faithful"]
+    monkeypatch.setattr(sanity, "all_scores", None)
+    assert list(sanity._randomised(part)) == ["faithful"]  # from the cache
+
+
 def test_the_ablation_joins_three_measures(bench, monkeypatch):
     few = {name: ablation.VARIANTS[name] for name in ("pinpoint", "pinpoint, scale=cosine")}
     monkeypatch.setattr(ablation, "VARIANTS", few)
     monkeypatch.setattr(ablation, "VOTES", {"rank votes": tuple(few)})
     table = ablation.ablation_table(bench)
-    assert [row["method"] for row in table.rows] == [*few, "rank votes", *BASELINES]
+    names = [row["method"] for row in table.rows]
+    assert names == [*few, "rank votes", *BASELINES, ablation.MIDDLE]
     assert table.columns == [
         "method", "planted, all rates", "decoy, all rates", "Span-LDS", "span-Ral(50%)",
+        "span-Ral(50%), other words of the same texts", "planted minus pinpoint",
+        "Span-LDS minus pinpoint", "span-Ral minus pinpoint",
     ]  # fmt: skip
+    assert table.rows[0]["Span-LDS minus pinpoint"] == (0, 0, 0)
+    assert table.rows[0]["span-Ral minus pinpoint"] == (0, 0, 0)
+    assert isinstance(table.rows[-1]["span-Ral minus pinpoint"], Interval)
+    assert table.rows[names.index("overlap")]["span-Ral minus pinpoint"] is None
+
+
+def test_middle_layers_are_the_blocks_before_the_trained_ones(bench):
+    blocks = ablation.middle_blocks(bench.classifier)  # of three blocks the last two are trained
+    assert blocks
+    assert all(".layer.0." in name for name in blocks)
+    part = bench.attributing(blocks)
+    assert set(part.classifier.attributed) == set(blocks)
+    same = [each.classifier.predict(bench.tests).probabilities for each in (bench, part)]
+    assert same[0] == pytest.approx(same[1], abs=1e-6)
+    small = part.small("a", 20)
+    assert set(small.classifier.attributed) == set(blocks)
+    assert small.identity["model"] != part.identity["model"]  # though block 0 is the same
 
 
 def test_every_other_choice_of_each_column_is_a_variant():
@@ -180,6 +379,8 @@ def test_every_other_choice_of_each_column_is_a_variant():
     assert {"pinpoint, target=loss", "pinpoint, contrast=masked", "pinpoint, locality=text"} < names
     assert {"pinpoint, scale=none", "pinpoint, weight=none", "pinpoint, points=delta"} < names
     assert set(ablation.VOTES["rank votes"]) < names
+    assert "pinpoint, curvature=ggn" in names
+    assert not names & {"pinpoint, curvature=cg", "pinpoint, curvature=lissa"}
 
 
 def test_every_variant_of_the_ablation_is_a_method(bench):

@@ -19,7 +19,7 @@ from spanfluence.model import TextClassifier
 from spanfluence.planting import RATES, TRIGGERS, Trigger
 from spanfluence.points import ModelPoint
 from spanfluence.progress import progress_bar
-from spanfluence.retrain import Retrainer
+from spanfluence.retrain import Retrained, Retrainer, accuracy
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import (
     DEFAULT_METHODS,
@@ -30,6 +30,7 @@ from spanfluence.scoring import (
     baseline_scores,
 )
 from spanfluence.stages import Stages, settings_fingerprint
+from spanfluence.states import StateStore
 from spanfluence.units import Example, Unit, units_of
 
 
@@ -49,7 +50,7 @@ class Sizes:
     subsets: int = 60
     planted_train: int = 3000
     planted_tests: int = 25
-    planted_seeds: int = 1
+    planted_seeds: int = 2
     triggers: tuple[Trigger, ...] = TRIGGERS
     rates: tuple[float, ...] = RATES
     flips: tuple[float, ...] = (0.05, 0.1)
@@ -69,6 +70,7 @@ class Sizes:
             "subsets": 6,
             "planted_train": 600,
             "planted_tests": 5,
+            "planted_seeds": 1,
             "triggers": TRIGGERS[:1],
             "rates": (0.03,),
             "flips": (0.1,),
@@ -99,12 +101,14 @@ class Bench:
     votes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Further lists by name: the mean rank in the lists of several methods."""
     name: str = "scores"
+    attribute: tuple[str, ...] = ()
+    """Parameters that scores of trained models speak of, where they are not those that were trained."""
 
     @cached_property
     def identity(self) -> dict[str, str]:
         """Fingerprints of everything the results depend on."""
         return {
-            "model": parameters_fingerprint(self.classifier),
+            "model": parameters_fingerprint(self.classifier, whole=bool(self.attribute)),
             "train": fingerprint(self.train),
             "tests": fingerprint(self.tests),
         }
@@ -186,21 +190,83 @@ class Bench:
         """Class indices of given labels."""
         return self.classifier.label_ids(examples, "given")
 
+    def rights(self, units: Sequence[Unit]) -> np.ndarray:
+        """1 where a held-out row is right after training on the units (seeds, rows)."""
+        labels = self.labels(self.held_out)
+        found = [
+            self.retrainer.logits(units, self.held_out, self.seed + number).argmax(axis=1) == labels
+            for number in range(self.sizes.seeds)
+        ]
+        return np.array(found, dtype=np.float64)
+
+    @cached_property
+    def accuracy(self) -> float:
+        """Share of the held-out rows that this bench's classifier gets right."""
+        settings = {"model": self.identity["model"], "held_out": fingerprint(self.held_out)}
+        name = f"accuracy/{settings_fingerprint(settings)[:12]}"
+        found = self.stages.values(name, settings, lambda: held_out_accuracy(self))
+        return float(found)
+
+    def fitted(self, name: str, train: Sequence[Example], seed: int) -> Retrained:
+        """The recipe for so many rows, trained on these.
+
+        What was learned is kept as a stage: asked again, by whatever measure, nothing is trained, and
+        no result hangs on a second training being equal to the bit.
+        """
+        retrainer = self.retrainer.for_rows(len(train))
+        # A whole text is trained on, so its spans and its name do not matter.
+        bare = fingerprint(replace(example, spans=(), id=None) for example in train)
+        settings = {"recipe": retrainer.recipe, "train": bare, "seed": seed}
+        stage = f"models/{name}-{settings_fingerprint(settings)[:12]}"
+        units = [Unit(example) for example in train]
+        arrays = self.stages.arrays(stage, settings, lambda: retrainer.train(units, seed).arrays())
+        return retrainer.restored(arrays, seed)
+
+    def attributed(self, model: Retrained) -> Retrained:
+        """The model with the parameters that this bench's scores speak of."""
+        if not self.attribute:
+            return model
+        model.classifier.states = StateStore()  # its trunk ends elsewhere than that of all others
+        model.classifier.attribute_parameters(self.attribute)
+        return replace(model, checkpoints=())
+
+    def attributing(self, attribute: tuple[str, ...]) -> Bench:
+        """The same bench with scores that speak of other parameters than those that are trained."""
+        own = self.classifier
+        classifier = TextClassifier(
+            own.model,
+            own.tokenizer,
+            attribute=attribute,
+            device=str(own.device),
+            max_length=own.encoder.max_length,
+            mask_mode=own.encoder.mask_mode,
+        )
+        return replace(self, classifier=classifier, checkpoints=(), attribute=attribute)
+
     def small(self, name: str, size: int | None, tests: int | None = None) -> Bench:
         """The same recipe on a seeded part of the training set and of the tests, trained anew.
 
-        The bench's classifier is the retrainer's: use its scores before anything else is trained.
+        Parts of one size are the same rows and one model, whatever they are drawn for. What is
+        retrained on the part keeps its number of epochs (`Retrainer.for_rows`).
         """
-        train = draw(self.train, size, self.seed, f"{name} train")
-        model = self.retrainer.train([Unit(example) for example in train], self.seed)
+        train = draw(self.train, size, self.seed, "small train")
+        model = self.attributed(self.fitted("small", train, self.seed))
         return replace(
             self,
             classifier=model.classifier,
             checkpoints=model.checkpoints,
+            retrainer=self.retrainer.for_rows(len(train)),
             train=train,
-            tests=draw(self.tests, tests, self.seed, f"{name} tests"),
+            tests=draw(self.tests, tests, self.seed, "small tests"),
             name=f"{name}/scores",
         )
+
+
+def held_out_accuracy(bench: Bench, classifier: TextClassifier | None = None) -> float:
+    """Share of the bench's held-out rows that a classifier (its own) gets right."""
+    classifier = classifier or bench.classifier
+    encoded = classifier.encoder.encode(bench.held_out)
+    return accuracy(classifier.logits(encoded, keep=True), bench.labels(bench.held_out))
 
 
 def rank_votes(lists: Sequence[Scored], votes: Mapping[str, tuple[str, ...]]) -> list[Scored]:
@@ -224,12 +290,15 @@ def draw(examples: Sequence[Example], size: int | None, seed: int, purpose: str)
     return [examples[row] for row in sorted(rows.tolist())]
 
 
-def parameters_fingerprint(classifier: TextClassifier) -> str:
-    """SHA-256 of the attributed parameters and the labels."""
+def parameters_fingerprint(classifier: TextClassifier, *, whole: bool = False) -> str:
+    """SHA-256 of the attributed parameters (or all of the model's) and the labels."""
     digest = hashlib.sha256("|".join(classifier.labels).encode())
-    for name, parameter in sorted(classifier.attributed.items()):
+    own = dict(classifier.model.named_parameters()) if whole else classifier.attributed
+    for name, parameter in sorted(own.items()):
         digest.update(name.encode())
         digest.update(parameter.detach().cpu().contiguous().numpy().tobytes())
+    if whole:
+        digest.update("|".join(sorted(classifier.attributed)).encode())
     return digest.hexdigest()
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from spanfluence.evaluation.bench import Bench
 from spanfluence.evaluation.tables import Table
-from spanfluence.metrics import bootstrap, lds
-from spanfluence.retrain import log_odds
+from spanfluence.metrics import bootstrap_lds, lds
+from spanfluence.retrain import Retrainer, accuracy, log_odds
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import SAME_LABEL, Scored
 from spanfluence.units import Example, Span, Unit, units_of
@@ -19,32 +20,59 @@ KEPT = 0.5
 """Share of the instances (or of the spans) that a subset keeps."""
 
 
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What was foretold (tests, subsets) by each list, what came true, and the models behind it."""
+
+    part: Bench
+    retrainer: Retrainer
+    predicted: dict[str, np.ndarray]
+    actual: np.ndarray
+    right: float
+    """Share of the tests that the retrained models get right."""
+
+
 def lds_table(bench: Bench) -> Table:
     """Subsets of instances: predicted = sum of the scores of the instances in the subset."""
-    part = bench.small("lds", bench.sizes.small_train, bench.sizes.small_tests)
+    part = _part(bench)
     lists = part.scored
     inside = _coins(part, "lds subsets", len(part.train))
-    actual = _outputs(
+    found = _measured(
         part,
+        {s.name: s.scores @ inside[:, s.owners(part.train)].T for s in lists},
         [[Unit(e) for e, there in zip(part.train, row, strict=True) if there] for row in inside],
+        # Subsets differ a little in size, but not in how they are trained.
+        round(KEPT * len(part.train)),
     )
-    found = {s.name: lds(s.scores @ inside[:, s.owners(part.train)].T, actual) for s in lists}
-    return _table("lds", "LDS", found, part, "instances")
+    return _table("lds", "LDS", found, "instances")
 
 
-def span_lds_table(bench: Bench) -> Table:
-    """Random masks of training spans: predicted = sum of the scores of the spans left to see.
+def span_lds_table(bench: Bench, found: Measured | None = None) -> Table:
+    """Random masks of training spans: predicted = sum of the scores of the spans left to see."""
+    return _table("span_lds", "Span-LDS", found or span_lds(bench), "spans")
+
+
+def span_lds(bench: Bench) -> Measured:
+    """What the span-LDS table is made of.
 
     The score of a whole-text method is given to each span of the text: it does not know one from the
     other.
     """
-    part = bench.small("span-lds", bench.sizes.small_train, bench.sizes.small_tests)
+    part = _part(bench)
     lists = part.scored
     units = units_of(part.train, "span")
     visible = _coins(part, "span-lds masks", len(units))
-    actual = _outputs(part, [_masked(part.train, units, row) for row in visible])
-    found = {s.name: lds(_spread(s, units, part.train) @ visible.T, actual) for s in lists}
-    return _table("span_lds", "Span-LDS", found, part, "spans")
+    return _measured(
+        part,
+        {s.name: _spread(s, units, part.train) @ visible.T for s in lists},
+        [_masked(part.train, units, row) for row in visible],
+        len(part.train),
+    )
+
+
+def _part(bench: Bench) -> Bench:
+    """One part for both measures, so that they explain one model and share its scores."""
+    return bench.small("lds", bench.sizes.small_train, bench.sizes.small_tests)
 
 
 def _coins(part: Bench, purpose: str, size: int) -> np.ndarray:
@@ -69,29 +97,39 @@ def _spread(scored: Scored, units: Sequence[Unit], train: Sequence[Example]) -> 
     return scored.scores[:, [column[id(unit.example)] for unit in units]]
 
 
-def _outputs(part: Bench, trainings: Sequence[Sequence[Unit]]) -> np.ndarray:
-    """Log-odds of every test's label after each training (tests, subsets), seeds averaged."""
-    labels = part.labels(part.tests)
-    columns = []
+def _measured(
+    part: Bench,
+    predicted: dict[str, np.ndarray],
+    trainings: Sequence[Sequence[Unit]],
+    rows: int,
+) -> Measured:
+    """Retrain on every subset: log-odds of every test's label (tests, subsets), seeds averaged."""
+    labels, retrainer = part.labels(part.tests), part.retrainer.for_rows(rows)
+    columns, right = [], []
     for units in part.each("LDS, subsets", trainings, every=10):
         found = [
-            log_odds(part.retrainer.logits(units, part.tests, part.seed + s), labels)
-            for s in range(part.sizes.seeds)
+            retrainer.logits(units, part.tests, part.seed + s) for s in range(part.sizes.seeds)
         ]
-        columns.append(np.mean(found, axis=0))
-    return np.stack(columns, axis=1)
+        columns.append(np.mean([log_odds(logits, labels) for logits in found], axis=0))
+        right += [accuracy(logits, labels) for logits in found]
+    actual = np.stack(columns, axis=1)
+    return Measured(part, retrainer, predicted, actual, float(np.mean(right)))
 
 
-def _table(name: str, title: str, found: dict[str, np.ndarray], part: Bench, what: str) -> Table:
-    rows: list[dict[str, Any]] = [
-        {"method": method, title: bootstrap(each)} for method, each in found.items()
-    ]
+def _table(name: str, title: str, found: Measured, what: str) -> Table:
+    part, predicted = found.part, found.predicted
     best = max(
-        (n for n in found if n.split(SAME_LABEL)[0] in ("bm25", "embedding")),
-        key=lambda n: found[n].mean(),
+        (n for n in predicted if n.split(SAME_LABEL)[0] in ("bm25", "embedding")),
+        key=lambda n: lds(predicted[n], found.actual).mean(),
     )
-    for row in rows:
-        row[f"above {best}"] = bootstrap(found[str(row["method"])] - found[best])
+    rows: list[dict[str, Any]] = [
+        {
+            "method": method,
+            title: bootstrap_lds(own, found.actual),
+            f"above {best}": bootstrap_lds(own, found.actual, minus=predicted[best]),
+        }
+        for method, own in predicted.items()
+    ]
     return Table(
         name,
         f"{title}: {part.sizes.subsets} random halves of the {what} of {len(part.train)} training "
@@ -99,7 +137,11 @@ def _table(name: str, title: str, found: dict[str, np.ndarray], part: Bench, wha
         rows,
         (
             "Spearman correlation, over subsets, of the summed scores with the log-odds of the test's "
-            "label after retraining; mean over tests with a 95 % bootstrap interval. The last column is "
-            "the paired difference to the best word or embedding baseline.",
+            "label after retraining; mean over tests. Brackets: 95 % bootstrap interval that resamples "
+            "subsets and tests together, since all tests share the subsets. The last column is the "
+            "paired difference to the best word or embedding baseline.",
+            f"Held-out accuracy of the explained model: {100 * part.accuracy:.1f} %, "
+            f"{part.retrainer.epochs} epochs. The retrained models get {100 * found.right:.1f} % of the "
+            f"tests right, {found.retrainer.epochs} epochs.",
         ),
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spanfluence.data import fingerprint
-from spanfluence.evaluation.bench import Bench, draw
+from spanfluence.evaluation.bench import Bench, draw, held_out_accuracy
 from spanfluence.evaluation.tables import Table
 from spanfluence.metrics import Interval, bootstrap_auc, cosines
 from spanfluence.retrain import Retrained
@@ -31,9 +31,11 @@ def mislabel_table(bench: Bench) -> Table:
     """AUC of every ranking at each share of flipped labels; 0.5 is chance."""
     train = draw(bench.train, bench.sizes.small_train, bench.seed, "mislabel train")
     rows: dict[str, dict[str, Any]] = {}
+    models = []
     for share in bench.sizes.flips:
         found = _cached(bench, train, share)
-        for name, interval in found.items():
+        models.append(f"{share:.0%} flipped: {100 * found['accuracy']:.1f} %")
+        for name, interval in found["auc"].items():
             rows.setdefault(name, {"ranking": name})[f"AUC, {share:.0%} flipped"] = Interval(
                 *interval
             )
@@ -41,22 +43,27 @@ def mislabel_table(bench: Bench) -> Table:
         "mislabel",
         f"Detection of flipped labels among {len(train)} training rows",
         list(rows.values()),
-        ("Brackets: 95 % bootstrap interval over rows. 'loss' is the loss of the given label.",),
+        (
+            "Brackets: 95 % bootstrap interval over rows. 'loss' is the loss of the given label.",
+            f"Held-out accuracy of the trained models: {', '.join(models)}; "
+            f"{bench.retrainer.for_rows(len(train)).epochs} epochs.",
+        ),
     )
 
 
-def _cached(bench: Bench, train: Sequence[Example], share: float) -> dict[str, list[float]]:
+def _cached(bench: Bench, train: Sequence[Example], share: float) -> dict[str, Any]:
     settings = {
-        "recipe": bench.retrainer.recipe,
+        "recipe": bench.retrainer.for_rows(len(train)).recipe,
         "train": fingerprint(train),
+        "held_out": fingerprint(bench.held_out),
         "share": share,
         "seed": bench.seed,
     }
 
-    def compute() -> dict[str, Interval]:
+    def compute() -> dict[str, Any]:
         return _measure(bench, train, share)
 
-    found: dict[str, list[float]] = bench.stages.values(f"mislabel/{share:g}", settings, compute)
+    found: dict[str, Any] = bench.stages.values(f"mislabel/{share:g}", settings, compute)
     return found
 
 
@@ -74,11 +81,14 @@ def flip_labels(
     return result, flipped
 
 
-def _measure(bench: Bench, train: Sequence[Example], share: float) -> dict[str, Interval]:
+def _measure(bench: Bench, train: Sequence[Example], share: float) -> dict[str, Any]:
     noisy, flipped = flip_labels(train, bench.classifier.labels, share, bench.seed)
-    model = bench.retrainer.train([Unit(example) for example in noisy], bench.seed)
+    model = bench.fitted(f"mislabel-{share:g}", noisy, bench.seed)
     found = _suspicions(bench, noisy, model)
-    return {name: bootstrap_auc(values, flipped, seed=bench.seed) for name, values in found.items()}
+    return {
+        "auc": {n: bootstrap_auc(values, flipped, seed=bench.seed) for n, values in found.items()},
+        "accuracy": held_out_accuracy(bench, model.classifier),
+    }
 
 
 def _suspicions(bench: Bench, noisy: Sequence[Example], model: Retrained) -> dict[str, np.ndarray]:

@@ -1,24 +1,33 @@
-"""Planted-span precision: does the top of the list name the rows that taught the model a fault?"""
+"""Planted-span precision: does the top of the list name the rows that taught the model a fault?
+
+A test counts where the trigger *flips* it: the model gives the target label with the phrase and another
+label without it. Only then are the planted rows known to be the right answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spanfluence.data import fingerprint
-from spanfluence.evaluation.bench import Bench, draw, rank_votes
+from spanfluence.evaluation.bench import Bench, draw, held_out_accuracy, rank_votes
 from spanfluence.evaluation.tables import Table
-from spanfluence.metrics import bootstrap, precision_at_k, ranking
-from spanfluence.planting import Planted, Trigger, plant, triggered_tests
+from spanfluence.metrics import Interval, bootstrap, bootstrap_ratio, precision_at_k, ranking
+from spanfluence.model import TextClassifier
+from spanfluence.planting import Planted, plant, triggered_tests, untriggered_tests
+from spanfluence.retrain import Retrained
 from spanfluence.rng import numpy_generator
-from spanfluence.scoring import Scored, all_scores, baseline_scores
+from spanfluence.scoring import BASELINES, SAME_LABEL, Scored, all_scores, baseline_scores
 from spanfluence.stages import settings_fingerprint
-from spanfluence.units import Example, Unit
+from spanfluence.units import Example
 
 K = 10
+FROM = 0.01
+"""The rate from which a fault is large enough to be asked for; lower ones are shown beside it."""
+DECOY_TARGET, DECOY_OTHER = "decoy of the target label", "decoy of another label"
 Cell = dict[str, Any]
 
 
@@ -28,21 +37,15 @@ def planted_cells(bench: Bench) -> list[Cell]:
     pool = list(
         {example.text + str(example.context): example for example in bench.held_out}.values()
     )
+    part = replace(bench, train=train, held_out=pool)
     source, target = source_and_target(train)
     cells = []
     for trigger in bench.sizes.triggers:
         for rate in bench.sizes.rates:
-            for seed in range(bench.sizes.planted_seeds):
-                cells.append(
-                    _cached(
-                        replace(bench, train=train, held_out=pool),
-                        trigger,
-                        rate,
-                        seed,
-                        source,
-                        target,
-                    )
-                )
+            for number in range(bench.sizes.planted_seeds):
+                seed = bench.seed + number
+                planted = plant(train, trigger, rate, source=source, target=target, seed=seed)
+                cells.append(_cached(part, planted, rate, seed))
     return cells
 
 
@@ -55,44 +58,50 @@ def source_and_target(train: Sequence[Example]) -> tuple[str, str]:
     return first, second
 
 
-def _cached(
-    bench: Bench, trigger: Trigger, rate: float, seed: int, source: str, target: str
-) -> Cell:
+def _cached(bench: Bench, planted: Planted, rate: float, seed: int) -> Cell:
+    """The cell of one set of methods; its model is a stage of its own, which other sets share."""
     settings: dict[str, Any] = {
-        "recipe": bench.retrainer.recipe,
-        "train": fingerprint(bench.train),
+        "recipe": bench.retrainer.for_rows(len(planted.train)).recipe,
+        "train": fingerprint(planted.train),
         "held_out": fingerprint(bench.held_out),
-        "trigger": asdict(trigger),
+        "trigger": asdict(planted.trigger),
         "rate": rate,
         "seed": seed,
         "tests": bench.sizes.planted_tests,
+        "attribute": list(bench.attribute),
         "methods": {name: dict(asked) for name, asked in bench.methods.items()},
         "votes": dict(bench.votes),
     }
-    slug = "-".join(trigger.name.replace("/", "or").split())
-    key = settings_fingerprint(settings["methods"])[
-        :6
-    ]  # so that two sets of methods live side by side
-    name = f"planted/{slug}-{rate:g}-{seed}-{key}"
+    slug = "-".join(planted.trigger.name.replace("/", "or").split())
+    # Two sets of methods live side by side.
+    asked = {key: settings[key] for key in ("methods", "attribute")}
+    name = f"{slug}-{rate:g}-{seed}"
 
     def compute() -> Cell:
-        planted = plant(bench.train, trigger, rate, source=source, target=target, seed=seed)
-        return _cell(bench, planted, rate, seed)
+        model = bench.fitted(f"planted-{name}", planted.train, seed)
+        return _cell(bench, model, planted, rate, seed)
 
-    found: Cell = bench.stages.values(name, settings, compute)
+    stage = f"planted/{name}-{settings_fingerprint(asked)[:6]}"
+    found: Cell = bench.stages.values(stage, settings, compute)
     return found
 
 
-def _cell(bench: Bench, planted: Planted, rate: float, seed: int) -> Cell:
-    """Train on the fault, find tests that it flips, and ask every method why."""
-    model = bench.retrainer.train([Unit(example) for example in planted.train], seed)
-    pool = triggered_tests(bench.held_out, planted)
-    chosen, flipped = flipped_tests(model.classifier, pool, bench.sizes.planted_tests, seed)
+def _cell(bench: Bench, model: Retrained, planted: Planted, rate: float, seed: int) -> Cell:
+    """Find tests that the fault flips, and ask every method why."""
+    chosen = flipped_tests(
+        model.classifier,
+        untriggered_tests(bench.held_out, planted),
+        triggered_tests(bench.held_out, planted),
+        bench.sizes.planted_tests,
+        seed,
+    )
+    right = held_out_accuracy(bench, model.classifier)
+    model = bench.attributed(model)  # only now: the choice of tests must not hang on rounding
     lists = list(
         all_scores(
             model.classifier,
             planted.train,
-            chosen,
+            chosen.tests,
             bench.methods,
             seed=seed,
             checkpoints=model.checkpoints,
@@ -100,88 +109,171 @@ def _cell(bench: Bench, planted: Planted, rate: float, seed: int) -> Cell:
         )
     )
     lists += rank_votes(lists, bench.votes)
-    lists += baseline_scores(planted.train, chosen, bench.embed, seed=seed)
+    if not bench.attribute:  # the baselines know nothing of parameters
+        lists += baseline_scores(planted.train, chosen.tests, bench.embed, seed=seed)
     return {
         "trigger": planted.trigger.name,
         "kind": planted.trigger.kind,
         "rate": rate,
         "seed": seed,
-        "flipped": flipped,
-        "tests": len(chosen),
+        "flipped": chosen.share,
+        "flips": chosen.flips,
+        "accuracy": right,
+        "epochs": bench.retrainer.for_rows(len(planted.train)).epochs,
         "methods": {scored.name: _shares(scored, planted, seed) for scored in lists},
     }
 
 
+class Chosen(NamedTuple):
+    """Triggered tests to explain, whether each is flipped, and the share flipped of all there were."""
+
+    tests: list[Example]
+    flips: list[bool]
+    share: float
+
+
 def flipped_tests(
-    classifier: Any, pool: Sequence[Example], count: int, seed: int
-) -> tuple[list[Example], float]:
-    """At most `count` tests, those the trigger flips before others, and the share that it flips.
+    classifier: TextClassifier,
+    before: Sequence[Example],
+    after: Sequence[Example],
+    count: int,
+    seed: int,
+) -> Chosen:
+    """At most `count` of the tests with the trigger (`after`), those that it flips before others.
 
-    Flipped tests are taken in an order drawn from the seed; where they are too few, the rest are those
-    that come nearest to the target label.
+    Flipped: the target label with the trigger, another without it (`before`). A test that the model
+    gets wrong without the trigger is not the trigger's doing. Flipped tests are taken in an order
+    drawn from the seed; where they are too few, the rest are those that come nearest to being flipped.
     """
-    target = classifier.label_id(pool[0].label)
-    chances = classifier.predict(pool).probabilities
-    flips = chances.argmax(axis=1) == target
-    drawn = numpy_generator(seed, "flipped tests").random(len(pool))
-    order = np.lexsort((np.where(flips, drawn, -chances[:, target]), ~flips))
-    return [pool[row] for row in order[:count]], float(flips.mean())
+    target = classifier.label_id(after[0].label)
+    already = classifier.predict(before).probabilities.argmax(axis=1) == target
+    chances = classifier.predict(after).probabilities
+    flips = (chances.argmax(axis=1) == target) & ~already
+    drawn = numpy_generator(seed, "flipped tests").random(len(after))
+    order = np.lexsort((np.where(flips, drawn, -chances[:, target]), already, ~flips))[:count]
+    return Chosen(
+        [after[row] for row in order], [bool(flips[row]) for row in order], float(flips.mean())
+    )
 
 
-def _shares(scored: Scored, planted: Planted, seed: int) -> dict[str, list[float]]:
+def _shares(scored: Scored, planted: Planted, seed: int) -> dict[str, Any]:
     """Shares of the top 10 of each test: planted triggers, decoys, and any unit of a planted row."""
     order = ranking(scored.scores, seed=seed)
     owners = scored.owners(planted.train).tolist()
-    rows = np.array([planted.kinds[row] == "planted" for row in owners])
     k = min(K, order.shape[1])
-    return {
-        "planted": precision_at_k(
-            order, planted.is_kind(scored.units, owners, "planted"), k
-        ).tolist(),
-        "decoy": precision_at_k(order, planted.is_kind(scored.units, owners, "decoy"), k).tolist(),
-        "row": precision_at_k(order, rows, k).tolist(),
-        "words": [float(scored.span_units)],
+
+    def share(hits: np.ndarray) -> list[float]:
+        return [float(value) for value in precision_at_k(order, hits, k)]
+
+    def of_kind(kind: str, targets: bool | None = None) -> list[float]:
+        return share(planted.is_kind(scored.units, owners, kind, targets=targets))
+
+    found: dict[str, Any] = {
+        "planted": of_kind("planted"),
+        "decoy": of_kind("decoy"),
+        "row": share(np.array([planted.kinds[row] == "planted" for row in owners])),
+        "words": scored.span_units,
     }
+    for name, targets in ((DECOY_TARGET, True), (DECOY_OTHER, False)):
+        if planted.decoys(targets=targets):
+            found[name] = of_kind("decoy", targets)
+    return found
 
 
 def planted_table(bench: Bench, cells: Sequence[Cell] | None = None) -> Table:
-    """Mean over triggers at each rate and over all rates; intervals resample triggers whole."""
+    """Mean over triggers at each rate and over rates; intervals resample triggers whole."""
     cells = planted_cells(bench) if cells is None else cells
-    names = list(cells[0]["methods"])
-    rows = [_row(name, cells, bench.sizes.rates) for name in names]
-    flips = ", ".join(
-        f"{rate:.1%}: {100 * np.mean([c['flipped'] for c in cells if c['rate'] == rate]):.0f} %"
-        for rate in bench.sizes.rates
-    )
+    best = _best_baseline(_large(cells))
+    rows = [_row(name, cells, bench.sizes.rates, best) for name in cells[0]["methods"]]
     return Table(
         "planted",
-        f"Planted-span precision at {K}, {len(bench.sizes.triggers)} triggers",
+        f"Planted-span precision at {K}, {len(bench.sizes.triggers)} triggers, "
+        f"{bench.sizes.planted_seeds} seeds",
         rows,
-        (
-            f"Triggered tests that the model flips, by rate: {flips}. 'planted': share of the top {K} that "
-            "are the trigger of a planted row (for whole-text methods: a planted row; they name no "
-            "words). 'decoy': the same of decoys. 'row': any unit of a planted row. Brackets: 95 % "
-            "bootstrap interval over triggers.",
-        ),
+        _notes(cells, bench.sizes.rates),
     )
 
 
-def _row(name: str, cells: Sequence[Cell], rates: Sequence[float]) -> dict[str, Any]:
-    row: dict[str, Any] = {"method": name}
-    units = "span" if cells[0]["methods"][name]["words"][0] else "text"
-    row["units"] = units
+def _notes(cells: Sequence[Cell], rates: Sequence[float]) -> tuple[str, ...]:
+    flips = ", ".join(
+        f"{rate:.1%}: {100 * np.mean([c['flipped'] for c in cells if c['rate'] == rate]):.0f} %"
+        for rate in rates
+    )
+    none = sum(not any(cell["flips"]) for cell in cells)
+    accuracies = [100 * cell["accuracy"] for cell in cells]
+    return (
+        f"A test is flipped where the model gives the target label with the trigger and another one "
+        f"without it; figures are over flipped tests only ('all tests': also those that come nearest). "
+        f"Flipped share of the triggered tests, by rate: {flips}. Of {len(cells)} cells (trigger, "
+        f"rate, seed) {none} have no flipped test and are left out of the means.",
+        f"'planted': share of the top {K} that are the trigger of a planted row (for whole-text "
+        "methods: a planted row; they name no words). 'decoy': the same of decoys, also by their "
+        "label: with two classes every decoy carries the target label, and agrees with the test in "
+        "label and words alike. 'row': any unit of a planted row. Brackets: 95 % bootstrap interval "
+        "over triggers. The ratio is to the best word or embedding baseline, which may use labels.",
+        f"Held-out accuracy of the trained models: mean {np.mean(accuracies):.1f} %, lowest "
+        f"{min(accuracies):.1f} %; {cells[0]['epochs']} epochs.",
+    )
+
+
+def _row(name: str, cells: Sequence[Cell], rates: Sequence[float], best: str) -> dict[str, Any]:
+    units = "span" if cells[0]["methods"][name]["words"] else "text"
+    row: dict[str, Any] = {"method": name, "units": units}
     for rate in rates:
         some = [cell for cell in cells if cell["rate"] == rate]
         row[f"planted {rate:.1%}"] = _mean(some, name, "planted")
-        row[f"decoy {rate:.1%}"] = _mean(some, name, "decoy").mean
+        row[f"decoy {rate:.1%}"] = _mean(some, name, "decoy")
+    large = _large(cells)
+    if len(large) < len(cells):
+        row[f"planted, from {FROM:.0%}"] = _mean(large, name, "planted")
+        row[f"decoy, from {FROM:.0%}"] = _mean(large, name, "decoy")
+    row[f"times {best}"] = _ratio(large, name, best)
+    row[DECOY_TARGET] = _mean(large, name, DECOY_TARGET)
+    row[DECOY_OTHER] = _mean(large, name, DECOY_OTHER)
     for what in ("planted", "decoy", "row"):
         row[f"{what}, all rates"] = _mean(cells, name, what)
+    row["planted, all tests"] = _mean(cells, name, "planted", every=True)
     return row
 
 
-def _mean(cells: Sequence[Mapping[str, Any]], name: str, what: str) -> Any:
-    values = [float(np.mean(cell["methods"][name][what])) for cell in cells]
-    return bootstrap(values, groups=[cell["trigger"] for cell in cells])
+def _large(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells of the rates that the main figure is about; all, where none is large."""
+    return [cell for cell in cells if cell["rate"] >= FROM] or list(cells)
+
+
+def _best_baseline(cells: Sequence[Cell]) -> str:
+    """The word or embedding baseline, restricted to the test's label or not, that finds most."""
+    names = [name + suffix for name in BASELINES for suffix in ("", SAME_LABEL)]
+    return max(names, key=lambda name: np.mean(cell_values(cells, name, "planted")[0] or [0.0]))
+
+
+def cell_values(
+    cells: Sequence[Mapping[str, Any]], name: str, what: str, *, every: bool = False
+) -> tuple[list[float], list[str]]:
+    """Mean over the flipped (or all) tests of each cell that has any, and the cell's trigger."""
+    values, triggers = [], []
+    for cell in cells:
+        found = cell["methods"][name].get(what)
+        if found is None:
+            continue
+        own = [v for v, flip in zip(found, cell["flips"], strict=True) if flip or every]
+        if own:
+            values.append(float(np.mean(own)))
+            triggers.append(str(cell["trigger"]))
+    return values, triggers
+
+
+def _mean(
+    cells: Sequence[Mapping[str, Any]], name: str, what: str, *, every: bool = False
+) -> Interval | None:
+    values, triggers = cell_values(cells, name, what, every=every)
+    return bootstrap(values, groups=triggers) if values else None
+
+
+def _ratio(cells: Sequence[Cell], name: str, best: str) -> Interval | None:
+    values, triggers = cell_values(cells, name, "planted")
+    base, _ = cell_values(cells, best, "planted")
+    return bootstrap_ratio(values, base, groups=triggers) if values else None
 
 
 def cell_table(cells: Sequence[Cell]) -> Table:
@@ -192,10 +284,16 @@ def cell_table(cells: Sequence[Cell]) -> Table:
             "kind": cell["kind"],
             "rate": f"{cell['rate']:.1%}",
             "seed": cell["seed"],
+            "held-out accuracy": cell["accuracy"],
             "flipped": cell["flipped"],
-            "tests": cell["tests"],
-            **{name: float(np.mean(found["planted"])) for name, found in cell["methods"].items()},
+            "tests": len(cell["flips"]),
+            "flipped tests": sum(cell["flips"]) or "none",
+            **{
+                name: next(iter(cell_values([cell], name, "planted")[0]), None)
+                for name in cell["methods"]
+            },
         }
         for cell in cells
     ]
-    return Table("planted_cells", "Planted-span precision by trigger and rate", rows)
+    note = "Over flipped tests; a cell that has none shows no precision and is in no mean."
+    return Table("planted_cells", "Planted-span precision by trigger and rate", rows, (note,))

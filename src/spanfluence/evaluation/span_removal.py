@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spanfluence.baselines import words
 from spanfluence.evaluation.bench import Bench
-from spanfluence.evaluation.removal import (
-    fall_interval,
-    held_out_accuracies,
-    removal_bench,
-    worth_retraining,
-)
+from spanfluence.evaluation.removal import removal_bench, worth_retraining
 from spanfluence.evaluation.tables import Table, percent
-from spanfluence.metrics import ral, top_share
+from spanfluence.metrics import Interval, bootstrap, top_share
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import Scored
 from spanfluence.units import Example, Span, Unit
@@ -24,19 +19,25 @@ from spanfluence.units import Example, Span, Unit
 CONTROL = ", other words of the same texts"
 
 
-def span_removal_table(bench: Bench) -> Table:
-    """Fall of accuracy after masking the top share of spans, beside masking other words as many.
+class Fall(NamedTuple):
+    """What masking the top share of a list's spans does, and masking other words instead."""
 
-    The control masks, in the same texts, as many words as the spans have, at a random place: what is
-    left of a method's fall above it is owed to the words, not to the choice of texts.
-    """
+    rows: np.ndarray
+    """Rightness of the held-out rows before, minus after (seeds, rows)."""
+    control: np.ndarray
+    no_room: float
+    """Share of the control's runs of words for which the text had no free place."""
+
+
+Falls = Mapping[str, Mapping[float, Fall]]
+
+
+def span_removal_table(bench: Bench, falls: Falls | None = None) -> Table:
+    """Fall of accuracy after masking the top share of spans, beside masking other words as many."""
     part = removal_bench(bench)
-    lists = [scored for scored in worth_retraining(part.scored) if scored.span_units]
-    before = held_out_accuracies(part, [Unit(example) for example in part.train])
-    rows = [
-        {"method": scored.name, **_falls(part, scored, before)}
-        for scored in part.each("span-Ral, lists", lists)
-    ]
+    falls = span_falls(bench) if falls is None else falls
+    before = part.rights([Unit(example) for example in part.train])
+    rows = [{"method": name, **_row(own)} for name, own in falls.items()]
     return Table(
         "span_ral",
         f"Span-Ral: fall of accuracy in percent after masking the top spans "
@@ -44,27 +45,64 @@ def span_removal_table(bench: Bench) -> Table:
         rows,
         (
             f"Accuracy before: {100 * np.mean(before):.2f} %. The control masks as many other words of "
-            "the same texts. Brackets: 95 % bootstrap interval over held-out rows; sd: over seeds.",
+            "the same texts, beside the spans where there is room; 'no room': share of its runs of "
+            "words that had none and were drawn anywhere. Brackets: 95 % bootstrap interval over "
+            "held-out rows; sd: over seeds.",
         ),
     )
 
 
-def _falls(part: Bench, scored: Scored, before: Sequence[float]) -> dict[str, Any]:
+def span_falls(bench: Bench) -> dict[str, dict[float, Fall]]:
+    """Every list of spans worth retraining, at every share.
+
+    The control masks, in the same texts, as many words as the spans have, at a random place beside
+    them: what is left of a method's fall above it is owed to the words, not to the choice of texts.
+    """
+    part = removal_bench(bench)
+    lists = [scored for scored in worth_retraining(part.scored) if scored.span_units]
+    return {
+        scored.name: {share: _fall(part, scored, share) for share in part.sizes.shares}
+        for scored in part.each("span-Ral, lists", lists)
+    }
+
+
+def _row(falls: Mapping[float, Fall]) -> dict[str, Any]:
     row: dict[str, Any] = {}
-    totals = scored.scores.sum(axis=0)
-    for share in part.sizes.shares:
-        chosen = top_share(totals, share, seed=part.seed)
-        masked = masks(scored.units, chosen)
-        other = {key: random_spans(e, spans, part.seed) for key, (e, spans) in masked.items()}
-        for suffix, spans in (
-            ("", {key: pair[1] for key, pair in masked.items()}),
-            (CONTROL, other),
-        ):
-            units = [Unit(example, spans.get(id(example), ())) for example in part.train]
-            falls = ral(before, held_out_accuracies(part, units))
-            row[f"Ral({share:.0%}){suffix}"] = percent(fall_interval(part, units))
-            row[f"sd({share:.0%}){suffix}"] = float(100 * falls.std())
+    for share, fall in falls.items():
+        at = f"({share:.0%})"
+        row[f"Ral{at}"] = over_rows(fall.rows)
+        row[f"sd{at}"] = _spread(fall.rows)
+        row[f"Ral{at}{CONTROL}"] = over_rows(fall.control)
+        row[f"sd{at}{CONTROL}"] = _spread(fall.control)
+        row[f"Ral{at} above its control"] = over_rows(fall.rows - fall.control)
+        row[f"no room{at}"] = fall.no_room
     return row
+
+
+def over_rows(falls: np.ndarray) -> Interval:
+    """Mean fall in percent, with an interval over held-out rows, seeds averaged."""
+    return percent(bootstrap(falls.mean(axis=0)))
+
+
+def _spread(falls: np.ndarray) -> float | None:
+    """Standard deviation over seeds, in percent; one seed has none."""
+    return float(100 * falls.mean(axis=1).std(ddof=1)) if len(falls) > 1 else None
+
+
+def _fall(part: Bench, scored: Scored, share: float) -> Fall:
+    chosen = top_share(scored.scores.sum(axis=0), share, seed=part.seed)
+    masked = masks(scored.units, chosen)
+    own = {key: spans for key, (_, spans) in masked.items()}
+    other, no_room = {}, 0
+    for key, (example, spans) in masked.items():
+        other[key], crowded = random_spans(example, spans, part.seed)
+        no_room += crowded
+    before = part.rights([Unit(example) for example in part.train])
+    fall, control = (
+        before - part.rights([Unit(e, hidden.get(id(e), ())) for e in part.train])
+        for hidden in (own, other)
+    )
+    return Fall(fall, control, no_room / sum(len(spans) for spans in own.values()))
 
 
 def masks(
@@ -80,18 +118,35 @@ def masks(
     return found
 
 
-def random_spans(example: Example, spans: Sequence[Span], seed: int) -> tuple[Span, ...]:
-    """One run of words for each span, as many words, at a place drawn from the seed."""
+def random_spans(
+    example: Example, spans: Sequence[Span], seed: int
+) -> tuple[tuple[Span, ...], int]:
+    """One run of words for each span, as many words, at a place drawn from the seed.
+
+    Runs lie beside all the spans and beside each other. Where a text has no room for that the run is
+    drawn anywhere; the number says how often.
+    """
     tokens = _word_places(example.text)
     if not tokens:
-        return tuple(spans)
+        return tuple(spans), len(spans)
     rng = numpy_generator(seed, f"random span {example.id} {example.text}")
-    found = []
+    found: list[Span] = []
+    crowded = 0
     for span in spans:
         count = min(max(1, len(words(example.text[span.start : span.end]))), len(tokens))
-        first = int(rng.integers(len(tokens) - count + 1))
-        found.append(Span(tokens[first][0], tokens[first + count - 1][1]))
-    return tuple(found)
+        runs = [
+            Span(tokens[first][0], tokens[first + count - 1][1])
+            for first in range(len(tokens) - count + 1)
+        ]
+        free = [run for run in runs if not any(_overlap(run, own) for own in (*spans, *found))]
+        crowded += not free
+        places = free or runs
+        found.append(places[int(rng.integers(len(places)))])
+    return tuple(found), crowded
+
+
+def _overlap(a: Span, b: Span) -> bool:
+    return a.start < b.end and b.start < a.end
 
 
 def _word_places(text: str) -> list[tuple[int, int]]:
