@@ -197,8 +197,10 @@ def test_train_resumes(spanfluence_, refused, run_folder, files, tiny_folder):
     assert refused(*arguments, *QUICK) == (
         f"{run_folder} already holds a run: continue it with --resume, or choose another --out"
     )
-    assert refused(*arguments, "--resume").startswith(
-        f"cannot resume {run_folder}: its settings was"
+    assert refused(*arguments, "--resume") == (
+        f"cannot resume {run_folder}: its learning_rate was 0.001, now it is 0.0001; its batch_size "
+        "was 6, now it is 100; its epochs was 3, now it is 100 (ask for the same again, or choose "
+        "another --out)"
     )
     code, out, err = spanfluence_(*arguments, *QUICK, "--resume")
     assert (code, err) == (0, "")
@@ -509,6 +511,42 @@ def test_a_run_that_was_killed_or_spoilt(refused, run_folder, tmp_path):
     assert refused("explain", run, "--text", TEXT) == (
         f"the training in {run} did not finish: run 'spanfluence train' again with --resume"
     )
+
+
+def test_a_run_with_a_damaged_record_or_checkpoint(refused, run_folder, tmp_path):
+    run = Path(shutil.copytree(run_folder, tmp_path / "run"))
+    record = json.loads((run / "run.json").read_text())
+    for settings in (None, {}, {"attribute": "last-2"}):
+        (run / "run.json").write_text(json.dumps({**record, "settings": settings}))
+        message = refused("explain", run, "--text", TEXT)
+        assert message.startswith(f"{run / 'run.json'} does not tell the training's ")
+        assert "train again, or give" in message
+    (run / "run.json").write_text(json.dumps(record))
+    folder = run / "checkpoints" / "epoch-003"
+    question = ("explain", run, "--text", TEXT, "--method", "tracin")
+    (folder / "point.json").write_text("{}")
+    assert refused(*question).startswith(
+        f"{folder / 'point.json'} tells no learning_rate: it is dam"
+    )
+    shutil.copy(run_folder / "checkpoints" / "epoch-003" / "point.json", folder / "point.json")
+    with (folder / "point.safetensors").open("r+b") as file:
+        file.truncate(100)
+    message = refused(*question)
+    assert message.startswith(f"{folder / 'point.safetensors'} cannot be read (")
+    assert f"remove the folder {folder} to go on without this epoch, or train again" in message
+
+
+def test_a_name_that_is_neither_folder_nor_hub_model(refused):
+    message = refused("explain", "nofolder", "--text", TEXT)
+    assert message.startswith("there is no folder nofolder, and the hub could not be reached (")
+
+
+def test_a_run_into_a_file(refused, files, tiny_folder, tmp_path):
+    (tmp_path / "run").write_text("mine")
+    for out in (tmp_path / "run", tmp_path / "run" / "below"):
+        arguments = ("train", files / "train.jsonl", "--base", tiny_folder("bert"), "--out", out)
+        assert refused(*arguments) == f"{tmp_path / 'run'} is a file: give a new folder for --out"
+    assert (tmp_path / "run").read_text() == "mine"
 
 
 # --- demo --------------------------------------------------------------------------------------------

@@ -97,10 +97,18 @@ class TextClassifier:
         )
 
     def save(self, folder: Path) -> None:
-        """Write model (safetensors) and tokenizer so that `load` and transformers can read them."""
-        with quiet_transformers():
-            self.model.save_pretrained(folder, safe_serialization=True)
-            self.tokenizer.save_pretrained(folder)
+        """Write model (safetensors) and tokenizer so that `load` and transformers can read them.
+
+        The tokenizer remembers how many tokens are read, so that whoever loads it reads texts alike.
+        """
+        before = self.tokenizer.model_max_length
+        self.tokenizer.model_max_length = self.encoder.max_length
+        try:
+            with quiet_transformers():
+                self.model.save_pretrained(folder, safe_serialization=True)
+                self.tokenizer.save_pretrained(folder)
+        finally:
+            self.tokenizer.model_max_length = before
 
     def attribute_parameters(self, attribute: str | Sequence[str]) -> None:
         """Choose the parameters that scores speak of: 'last-N', 'head', 'all' or name patterns."""

@@ -79,10 +79,11 @@ class Retrainer:
     def of_run(cls, run: RunFolder, **options: Any) -> Retrainer:
         """The recipe of a run: its base, labels and settings, for as many epochs as were selected."""
         record = run.record()
-        attribute = record["settings"]["attribute"]
+        own = run.settings()
+        attribute = own["attribute"]
         if isinstance(attribute, list):
             attribute = tuple(attribute)
-        settings = TrainSettings(**{**record["settings"], "attribute": attribute})
+        settings = TrainSettings(**{**own, "attribute": attribute})
         options = {"epochs": record["selected_epoch"], **options}
         return cls(record["base"], record["labels"], settings, **options)
 

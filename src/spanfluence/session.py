@@ -29,7 +29,7 @@ def open_explainer(
     """An explainer of a run's model; or of any model folder or hub name, given its training file."""
     if (Path(source) / "run.json").is_file():
         run = RunFolder.open(source)
-        settings = run.record()["settings"]
+        settings = run.settings()
         chosen = attribute or settings["attribute"]
         classifier = TextClassifier.load(
             run.model,

@@ -129,7 +129,7 @@ def check_same_data(run: RunFolder, train: Sequence[Example], what: str) -> None
 
 def load_run(run: RunFolder, device: str = "cpu") -> TextClassifier:
     """The run's selected model with the settings it was trained with."""
-    settings = run.record()["settings"]
+    settings = run.settings()
     return TextClassifier.load(
         run.model, attribute=settings["attribute"], device=device, max_length=settings["max_length"]
     )
