@@ -302,6 +302,48 @@ def test_a_file_of_questions(spanfluence_, run_folder, files, tmp_path):
     assert all(f"Example {example.id}" in content for example in DEV)
 
 
+def test_a_label_by_name(spanfluence_, run_folder, files):
+    question = ("explain", run_folder, "--text", TEXT, "--span", "cold", "--json")
+    scores = set()
+    for name in ("negative", "neutral", "positive"):
+        code, out, err = spanfluence_(*question, "--label", name)
+        assert (code, err) == (0, "")
+        found = json.loads(out)
+        assert (found["test"]["explained_label"], found["test"]["label"]) == (name, name)
+        assert found["settings"]["label"] == "given"
+        scores.add(found["parts"][0]["supporters"][0]["score"])
+    assert len(scores) == 3
+    code, out, _ = spanfluence_(
+        "explain", run_folder, "--file", files / "dev.jsonl", "--json", "--label", "neutral"
+    )
+    assert code == 0
+    labels = [json.loads(line)["test"]["explained_label"] for line in out.splitlines()]
+    assert labels == ["neutral"] * len(DEV)
+
+
+def test_a_span_that_a_method_does_not_use_is_mentioned(spanfluence_, run_folder):
+    code, out, _ = spanfluence_(
+        "explain", run_folder, "--text", TEXT, "--span", "cold", "--method", "tracinf"
+    )
+    assert code == 0
+    assert "The method tracinf explains the whole text; the span is not used." in out
+
+
+def test_curvature_without_a_method_is_a_row_of_its_own(spanfluence_, run_folder):
+    question = ("explain", run_folder, "--text", TEXT, "--json", "--curvature", "ggn")
+    code, out, _ = spanfluence_(*question)
+    assert code == 0
+    alone = json.loads(out)
+    assert alone["settings"]["target"] == "loss"
+    assert alone["method"] == "row with curvature=ggn"
+    code, out, _ = spanfluence_(*question, "--method", "if++")
+    assert code == 0
+    assert json.loads(out)["parts"] == alone["parts"]
+    code, out, _ = spanfluence_(*question, "--method", "pinpoint")
+    assert code == 0
+    assert json.loads(out)["settings"]["target"] == "logit"
+
+
 def test_a_model_of_ones_own_with_its_training_file(spanfluence_, refused, files, tiny_folder):
     model = tiny_folder("roberta")
     assert refused("explain", model, "--text", TEXT) == (
@@ -377,8 +419,14 @@ def test_memory_and_damping(spanfluence_, refused, run_folder, few_steps):
         (("--text", "bad byte \udcff"), "the tokenizer cannot read the texts"),
         (("--text", TEXT, "--method", "nearest"), "no method 'nearest': use 'if', 'if+'"),
         (("--text", TEXT, "--top", "0"), "top_k=0 must be at least 1"),
-        (("--text", TEXT, "--label", "gold"), "label='gold' is not known"),
-        (("--text", TEXT, "--label", "given"), "example None has no label"),
+        (
+            ("--text", TEXT, "--label", "gold"),
+            "--label 'gold' is not known: use predicted, given, or a label of the model: negative, ",
+        ),
+        (
+            ("--text", TEXT, "--label", "given"),
+            "--label given needs a --file with labels: with --text name the label",
+        ),
         (("--text", TEXT, "--sign", "plus"), "sign='plus' is not known"),
         (("--text", TEXT, "--memory", "lots"), "'lots' is not a size: write it like 4GB"),
         (("--text", TEXT, "--memory", "inf"), "'inf' is not a size: write it like 4GB"),

@@ -18,7 +18,7 @@ from spanfluence.errors import InputError
 from spanfluence.loading import load_parts, quiet_transformers
 from spanfluence.states import StateStore
 from spanfluence.trim import Forward, trimmed_forward, using
-from spanfluence.units import Example, Span, Unit
+from spanfluence.units import Example, Span, Unit, units_of
 
 Target = Literal["loss", "logit", "margin"]
 LabelChoice = Literal["predicted", "given"]
@@ -241,8 +241,17 @@ class TextClassifier:
     def visible_spans(self, example: Example, spans: Sequence[Span]) -> list[Span]:
         """Those spans that touch a token the model reads; a long text is cut."""
         (encoded,) = self.encoder.encode([example])
-        visible = encoded.starts < encoded.ends
-        return [span for span in spans if (encoded.touching([span]) & visible).any()]
+        return _seen(encoded, spans)
+
+    def visible_units(self, examples: Sequence[Example], kind: str) -> list[Unit]:
+        """`units_of`, without spans that the model does not read; an example left with none is whole."""
+        if kind != "span" or not any(example.spans for example in examples):
+            return units_of(examples, kind)
+        units: list[Unit] = []
+        for example, encoded in zip(examples, self.encoder.encode(examples), strict=True):
+            seen = [Unit(example, (span,)) for span in _seen(encoded, example.spans)]
+            units.extend(seen or [Unit(example)])
+        return units
 
     def losses(
         self, units: Sequence[Unit], label_ids: Int[np.ndarray, " units"], target: Target
@@ -295,6 +304,12 @@ class TextClassifier:
         finally:
             for name, parameter in self.attributed.items():
                 parameter.data = own[name]
+
+
+def _seen(encoded: Encoded, spans: Sequence[Span]) -> list[Span]:
+    """Those spans that touch a token."""
+    visible = encoded.starts < encoded.ends
+    return [span for span in spans if (encoded.touching([span]) & visible).any()]
 
 
 @contextmanager

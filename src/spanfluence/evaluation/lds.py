@@ -13,7 +13,7 @@ from spanfluence.metrics import bootstrap, lds
 from spanfluence.retrain import log_odds
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import SAME_LABEL, Scored
-from spanfluence.units import Example, Span, Unit, units_of
+from spanfluence.units import Example, Span, Unit
 
 KEPT = 0.5
 """Share of the instances (or of the spans) that a subset keeps."""
@@ -40,7 +40,7 @@ def span_lds_table(bench: Bench) -> Table:
     """
     part = bench.small("span-lds", bench.sizes.small_train, bench.sizes.small_tests)
     lists = part.scored
-    units = units_of(part.train, "span")
+    units = part.units("span")
     visible = _coins(part, "span-lds masks", len(units))
     actual = _outputs(part, [_masked(part.train, units, row) for row in visible])
     found = {s.name: lds(_spread(s, units, part.train) @ visible.T, actual) for s in lists}

@@ -100,7 +100,8 @@ def _cell(bench: Bench, planted: Planted, rate: float, seed: int) -> Cell:
         )
     )
     lists += rank_votes(lists, bench.votes)
-    lists += baseline_scores(planted.train, chosen, bench.embed, seed=seed)
+    units = model.classifier.visible_units(planted.train, "span")
+    lists += baseline_scores(planted.train, chosen, bench.embed, seed=seed, units=units)
     return {
         "trigger": planted.trigger.name,
         "kind": planted.trigger.kind,
