@@ -197,8 +197,10 @@ def test_train_resumes(spanfluence_, refused, run_folder, files, tiny_folder):
     assert refused(*arguments, *QUICK) == (
         f"{run_folder} already holds a run: continue it with --resume, or choose another --out"
     )
-    assert refused(*arguments, "--resume").startswith(
-        f"cannot resume {run_folder}: its settings was"
+    assert refused(*arguments, "--resume") == (
+        f"cannot resume {run_folder}: its learning_rate was 0.001, now it is 0.0001; its batch_size "
+        "was 6, now it is 100; its epochs was 3, now it is 100 (ask for the same again, or choose "
+        "another --out)"
     )
     code, out, err = spanfluence_(*arguments, *QUICK, "--resume")
     assert (code, err) == (0, "")
@@ -300,6 +302,48 @@ def test_a_file_of_questions(spanfluence_, run_folder, files, tmp_path):
     assert all(f"Example {example.id}" in content for example in DEV)
 
 
+def test_a_label_by_name(spanfluence_, run_folder, files):
+    question = ("explain", run_folder, "--text", TEXT, "--span", "cold", "--json")
+    scores = set()
+    for name in ("negative", "neutral", "positive"):
+        code, out, err = spanfluence_(*question, "--label", name)
+        assert (code, err) == (0, "")
+        found = json.loads(out)
+        assert (found["test"]["explained_label"], found["test"]["label"]) == (name, name)
+        assert found["settings"]["label"] == "given"
+        scores.add(found["parts"][0]["supporters"][0]["score"])
+    assert len(scores) == 3
+    code, out, _ = spanfluence_(
+        "explain", run_folder, "--file", files / "dev.jsonl", "--json", "--label", "neutral"
+    )
+    assert code == 0
+    labels = [json.loads(line)["test"]["explained_label"] for line in out.splitlines()]
+    assert labels == ["neutral"] * len(DEV)
+
+
+def test_a_span_that_a_method_does_not_use_is_mentioned(spanfluence_, run_folder):
+    code, out, _ = spanfluence_(
+        "explain", run_folder, "--text", TEXT, "--span", "cold", "--method", "tracinf"
+    )
+    assert code == 0
+    assert "The method tracinf explains the whole text; the span is not used." in out
+
+
+def test_curvature_without_a_method_is_a_row_of_its_own(spanfluence_, run_folder):
+    question = ("explain", run_folder, "--text", TEXT, "--json", "--curvature", "ggn")
+    code, out, _ = spanfluence_(*question)
+    assert code == 0
+    alone = json.loads(out)
+    assert alone["settings"]["target"] == "loss"
+    assert alone["method"] == "row with curvature=ggn"
+    code, out, _ = spanfluence_(*question, "--method", "if++")
+    assert code == 0
+    assert json.loads(out)["parts"] == alone["parts"]
+    code, out, _ = spanfluence_(*question, "--method", "pinpoint")
+    assert code == 0
+    assert json.loads(out)["settings"]["target"] == "logit"
+
+
 def test_a_model_of_ones_own_with_its_training_file(spanfluence_, refused, files, tiny_folder):
     model = tiny_folder("roberta")
     assert refused("explain", model, "--text", TEXT) == (
@@ -375,8 +419,14 @@ def test_memory_and_damping(spanfluence_, refused, run_folder, few_steps):
         (("--text", "bad byte \udcff"), "the tokenizer cannot read the texts"),
         (("--text", TEXT, "--method", "nearest"), "no method 'nearest': use 'if', 'if+'"),
         (("--text", TEXT, "--top", "0"), "top_k=0 must be at least 1"),
-        (("--text", TEXT, "--label", "gold"), "label='gold' is not known"),
-        (("--text", TEXT, "--label", "given"), "example None has no label"),
+        (
+            ("--text", TEXT, "--label", "gold"),
+            "--label 'gold' is not known: use predicted, given, or a label of the model: negative, ",
+        ),
+        (
+            ("--text", TEXT, "--label", "given"),
+            "--label given needs a --file with labels: with --text name the label",
+        ),
         (("--text", TEXT, "--sign", "plus"), "sign='plus' is not known"),
         (("--text", TEXT, "--memory", "lots"), "'lots' is not a size: write it like 4GB"),
         (("--text", TEXT, "--memory", "inf"), "'inf' is not a size: write it like 4GB"),
@@ -510,6 +560,42 @@ def test_a_run_that_was_killed_or_spoilt(refused, run_folder, tmp_path):
     assert refused("explain", run, "--text", TEXT) == (
         f"the training in {run} did not finish: run 'spanfluence train' again with --resume"
     )
+
+
+def test_a_run_with_a_damaged_record_or_checkpoint(refused, run_folder, tmp_path):
+    run = Path(shutil.copytree(run_folder, tmp_path / "run"))
+    record = json.loads((run / "run.json").read_text())
+    for settings in (None, {}, {"attribute": "last-2"}):
+        (run / "run.json").write_text(json.dumps({**record, "settings": settings}))
+        message = refused("explain", run, "--text", TEXT)
+        assert message.startswith(f"{run / 'run.json'} does not tell the training's ")
+        assert "train again, or give" in message
+    (run / "run.json").write_text(json.dumps(record))
+    folder = run / "checkpoints" / "epoch-003"
+    question = ("explain", run, "--text", TEXT, "--method", "tracin")
+    (folder / "point.json").write_text("{}")
+    assert refused(*question).startswith(
+        f"{folder / 'point.json'} tells no learning_rate: it is dam"
+    )
+    shutil.copy(run_folder / "checkpoints" / "epoch-003" / "point.json", folder / "point.json")
+    with (folder / "point.safetensors").open("r+b") as file:
+        file.truncate(100)
+    message = refused(*question)
+    assert message.startswith(f"{folder / 'point.safetensors'} cannot be read (")
+    assert f"remove the folder {folder} to go on without this epoch, or train again" in message
+
+
+def test_a_name_that_is_neither_folder_nor_hub_model(refused):
+    message = refused("explain", "nofolder", "--text", TEXT)
+    assert message.startswith("there is no folder nofolder, and the hub could not be reached (")
+
+
+def test_a_run_into_a_file(refused, files, tiny_folder, tmp_path):
+    (tmp_path / "run").write_text("mine")
+    for out in (tmp_path / "run", tmp_path / "run" / "below"):
+        arguments = ("train", files / "train.jsonl", "--base", tiny_folder("bert"), "--out", out)
+        assert refused(*arguments) == f"{tmp_path / 'run'} is a file: give a new folder for --out"
+    assert (tmp_path / "run").read_text() == "mine"
 
 
 # --- demo --------------------------------------------------------------------------------------------

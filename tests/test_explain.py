@@ -11,7 +11,18 @@ import reference
 import tiny
 import torch
 
-from spanfluence import DeltaFaithful, Example, Explainer, Lissa, ModelPoint, Span, TextClassifier
+from spanfluence import (
+    METHODS,
+    DeltaFaithful,
+    Example,
+    Explainer,
+    Ggn,
+    Lissa,
+    Method,
+    ModelPoint,
+    Span,
+    TextClassifier,
+)
 from spanfluence.errors import InputError, ModelError, NumericsError
 from spanfluence.explanation import Explanation
 from spanfluence.units import Unit
@@ -156,10 +167,14 @@ def test_a_test_without_spans_is_explained_as_a_whole_where_no_finder_is_wanted(
     assert explanation.notes == ("The test has no span: its whole text is explained.",)
 
 
-def test_instance_methods_explain_the_whole_text_and_say_nothing_of_spans(model):
-    explanation = Explainer(model, [only(e) for e in TRAIN], "tracinf").explain(TEST)
+def test_instance_methods_explain_the_whole_text_and_say_that_a_span_is_not_used(model):
+    explainer = Explainer(model, [only(e) for e in TRAIN], "tracinf")
+    explanation = explainer.explain(TEST)
     assert [part.spans for part in explanation.parts] == [()]
-    assert explanation.notes == ()
+    assert explanation.notes == (
+        "The method tracinf explains the whole text; the span is not used.",
+    )
+    assert explainer.explain(only(TEST)).notes == ()
     assert {hit.importance for hit in explanation.supporters} == {None}
 
 
@@ -245,6 +260,89 @@ def test_names_of_named_and_unnamed_rows(model):
     )
 
 
+FINAL = {"points": "final", "curvature": "identity"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "name"),
+    [
+        ({}, METHODS["pinpoint"], "pinpoint"),
+        ({"points": "final", "units": ("span", "span")}, METHODS["faithful"], "faithful"),
+        ({"points": "final"}, METHODS["faithful"], "faithful"),
+        ({"points": "delta", "units": ["instance", "span"]}, METHODS["tracin+"], "tracin+"),
+        (
+            {**FINAL, "units": ("instance", "instance")},
+            Method(units=("instance", "instance")),
+            "row with units=('instance', 'instance')",
+        ),
+        (
+            {"curvature": Ggn(sample=4), "target": "logit"},
+            Method(curvature="ggn", target="logit"),
+            "row with curvature=ggn, target=logit",
+        ),
+        (
+            {"scale": "none"},
+            replace(METHODS["pinpoint"], scale="none"),
+            "pinpoint with scale=none",
+        ),
+        (
+            {"method": "pinpoint", "points": "delta"},
+            replace(METHODS["pinpoint"], points="delta"),
+            "pinpoint with points=delta",
+        ),
+        ({"method": METHODS["faithful"]}, METHODS["faithful"], "faithful"),
+        (
+            {"method": Method(target="logit"), "scale": "cosine"},
+            Method(target="logit", scale="cosine"),
+            "row with target=logit, scale=cosine",
+        ),
+    ],
+)
+def test_a_row_instead_of_a_name_has_the_papers_values(model, columns, row, name):
+    for nothing in ({}, {"method": None}):
+        explainer = Explainer(model, TRAIN, **{**nothing, **columns})
+        assert (explainer.method, explainer.name) == (row, name)
+        again = explainer.over(TRAIN[:2])
+        assert (again.method, again.name) == (row, name)
+    beside = Explainer(model, TRAIN, "tracinf").also(**columns)
+    assert (beside.method, beside.name) == (row, name)
+
+
+def test_a_row_without_a_name_scores_as_the_named_one(model):
+    written = Explainer(model, TRAIN, points="final", units=("span", "span"))
+    named = Explainer(model, TRAIN, "faithful")
+    np.testing.assert_array_equal(written.scores([TEST]), named.scores([TEST]))
+
+
+def test_points_of_the_caller_are_recorded_as_such(model):
+    own = {name: p.detach().clone() for name, p in model.attributed.items()}
+    moved = {name: value + 0.01 for name, value in own.items()}
+    size = sum(value.numel() for value in own.values())
+    points = [
+        ModelPoint("same", 1.0, own),
+        ModelPoint("moved", 1.0, moved),
+        ModelPoint("told", 1.0, moved, 7.0),
+    ]
+    explainer = Explainer(model, TRAIN, "tracin++", points=points)
+    assert explainer.settings["points"] == "given"
+    assert explainer.name == "tracin++ with points=given"
+    distances = [point.distance for point in explainer.points]
+    assert distances == pytest.approx([0.0, 0.01 * size**0.5, 7.0], rel=1e-3)
+    beside = explainer.also("faithful", points=points)
+    assert all(a is b for a, b in zip(explainer.points, beside.points, strict=True)), "runs once"
+    assert Explainer(model, TRAIN, points=points).name == "faithful with points=given"
+
+
+def test_another_method_or_training_set_keeps_how_unknown_spans_are_found(model):
+    options = {"finder": "words", "max_spans": 2, "mixture": False, "temperature": 0.5}
+    first = Explainer(model, TRAIN, label="given", **options)
+    for other in (first.also("faithful"), first.over(TRAIN[:3])):
+        found = other.unknown_spans
+        assert {name: getattr(found, name) for name in options} == options
+        assert len(other.explain(only(TEST)).parts) == 2
+    assert first.also("faithful", max_spans=3).unknown_spans.max_spans == 3
+
+
 def test_points_of_every_kind(model, tiny_folder):
     assert [p.name for p in Explainer(model, TRAIN).points] == ["final"]
     delta = Explainer(model, TRAIN, "tracin++", seed=4)
@@ -267,12 +365,13 @@ def test_given_points_are_summed_with_their_weights(model):
         model, TRAIN, "faithful", points=[ModelPoint("a", 0.5, own), ModelPoint("b", 3.0, moved)]
     )
     expected = 0.5 * one + 3.0 * two
+    away = 0.1 * float(torch.cat([value.flatten() for value in own.values()]).norm())
     np.testing.assert_allclose(
         both.scores([TEST]), expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max()
     )
     assert both.explain(TEST, 1).points == (
         {"name": "a", "weight": 0.5, "distance": 0.0},
-        {"name": "b", "weight": 3.0, "distance": 0.0},
+        {"name": "b", "weight": 3.0, "distance": pytest.approx(away, rel=1e-4)},
     )
     for name, parameter in model.attributed.items():
         assert torch.equal(parameter, own[name])
@@ -301,6 +400,17 @@ def test_damping_reaches_the_curvature(model, monkeypatch):
         ({"label": "gold"}, "label='gold' is not known: use 'predicted' or 'given'"),
         ({"points": []}, "points=[] is empty: give at least one ModelPoint"),
         ({"points": "start"}, "points='start' is not known"),
+        ({"points": "given"}, "points='given' is not known"),
+        ({"points": 5}, "points=5 cannot be used: give 'final', 'checkpoints', 'delta', "),
+        ({"points": [5]}, "points=[5] cannot be used: give 'final', 'checkpoints', 'delta', "),
+        (
+            {"points": [ModelPoint("odd", 1.0, {"classifier.bias": torch.zeros(9)})]},
+            "point 'odd': classifier.bias has the shape (9,), in the model it is (3,): give values",
+        ),
+        ({"curvature": 3}, "curvature=3 is not known: give 'identity', 'lissa', "),
+        ({"units": 5}, "units=5 must be a pair (test, train) of 'instance' or 'span'"),
+        ({"units": "span"}, "units='span' must be a pair (test, train) of 'instance' or 'span'"),
+        ({"method": 5}, "no method 5: use 'if', "),
         ({"curvature": "newton"}, "curvature='newton' is not known"),
         ({"colour": "red"}, "a method has no column 'colour'"),
         (
@@ -362,8 +472,31 @@ def test_spans_that_the_model_does_not_reach_are_refused(model):
     long = Example("cold soup " * 60, "negative", spans=[(590, 594)], id="long")
     with pytest.raises(InputError, match="of example 'long' lies beyond the 64 tokens"):
         Explainer(model, TRAIN).explain(long)
-    with pytest.raises(InputError, match="of example 'long' lies beyond the 64 tokens"):
-        Explainer(model, [*TRAIN, long]).scores([TEST])
+
+
+def test_training_spans_that_the_model_does_not_reach_are_left_out(model, pinpoint):
+    words = "cold soup " * 60
+    half = Example(words, "negative", spans=[(0, 4), (590, 594)], id="half")
+    lost = Example(words, "positive", spans=[(580, 584), (590, 594)], id="lost")
+    explainer = Explainer(model, [half, *TRAIN, lost])
+    assert explainer.train_units == [
+        Unit(half, (Span(0, 4),)),
+        *pinpoint.train_units,
+        Unit(lost),
+    ]
+    scores = explainer.scores([TEST])
+    assert scores.shape == (1, len(explainer.train_units))
+    np.testing.assert_allclose(scores[:, 1:-1], pinpoint.scores([TEST]), rtol=1e-3, atol=1e-6)
+    spans = 4 + sum(len(example.spans) for example in TRAIN)
+    assert explainer.explain(TEST).notes == (
+        f"3 of {spans} training spans touch none of the 64 tokens that the model reads: they are left "
+        "out, and 1 of 11 training examples are covered by their whole text.",
+    )
+    assert Explainer(model, [half, *TRAIN]).explain(TEST).notes == (
+        f"1 of {spans - 2} training spans touch none of the 64 tokens that the model reads: they are "
+        "left out.",
+    )
+    assert explainer.also("tracinf").explain(only(TEST)).notes == ()
 
 
 def test_a_loss_that_is_not_finite_names_its_text(model):

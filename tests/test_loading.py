@@ -136,7 +136,10 @@ def test_a_path_that_does_not_exist(source):
 def test_a_hub_name_without_network(name, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     message = refusal(name)
-    assert message.startswith(f"cannot read a text classifier from {name}: ")
+    assert message.startswith(f"there is no folder {name}, and the hub could not be reached (")
+    assert message.endswith(
+        "give a folder saved by save_pretrained, or a hub name that can be reached"
+    )
     assert "Traceback" not in message
 
 
@@ -147,7 +150,9 @@ def test_a_hub_that_does_not_answer_is_asked_once(monkeypatch, capfd):
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail(f"waits {seconds} s"))
     message = refusal("nobody/no-such-model")
-    assert message.startswith("cannot read a text classifier from nobody/no-such-model: ")
+    assert message.startswith(
+        "there is no folder nobody/no-such-model, and the hub could not be reached ("
+    )
     assert capfd.readouterr() == ("", "")
 
 

@@ -88,7 +88,7 @@ def test_a_row_varied_keeps_its_other_columns():
         ({"scale": None}, "scale=None is not known"),
         (
             {"colour": "red"},
-            "a method has no column 'colour': its columns are 'points', 'curvature'",
+            "a method has no column 'colour': its columns are 'points', 'curvature', 'units', 'target'",
         ),
         ({"units": ("span",)}, "units=('span',) must be a pair (test, train)"),
         ({"units": ("span", "word")}, "units=('span', 'word') must be a pair (test, train)"),

@@ -40,6 +40,15 @@ def test_each_method_gives_what_its_explainer_gives(classifier):
     assert np.abs(found["cosine"].scores).max() <= 1 + 1e-5
 
 
+def test_a_row_without_a_name_is_that_of_the_explainer(classifier):
+    asked = {"row": {"units": ("instance", "instance")}, "varied": {"scale": "none"}}
+    found = {scored.name: scored for scored in all_scores(classifier, TRAIN, TESTS, asked)}
+    for name, options in asked.items():
+        explainer = Explainer(classifier, TRAIN, label="given", **options)
+        assert found[name].units == explainer.train_units
+        assert found[name].scores == pytest.approx(explainer.scores(TESTS), rel=1e-4, abs=1e-6)
+
+
 def test_the_papers_sign_is_told(classifier):
     (scored,) = all_scores(classifier, TRAIN, TESTS[:1], {"tracin+": {"method": "tracin+"}})
     assert scored.paper_sign == -1

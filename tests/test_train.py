@@ -399,6 +399,42 @@ def test_a_training_killed_while_it_writes_ends_the_same(base, finished, tmp_pat
     assert_same_run(RunFolder(out), finished)
 
 
+@pytest.mark.parametrize("kind", ["run.json", "train.jsonl"])
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_training_killed_while_it_begins_can_be_resumed(base, finished, tmp_path, kind, moment):
+    """SIGKILL just before, and just after, each of the first two files takes its place."""
+    out = tmp_path / "run"
+    script = textwrap.dedent(
+        f"""
+        import os, signal, sys
+        from pathlib import Path
+        sys.path.insert(0, {str(Path(tiny.__file__).parent)!r})
+        import torch
+        torch.set_num_threads(1)
+        from test_train import DEV, FAST, TRAIN
+        from spanfluence import train_classifier
+
+        move = Path.replace
+
+        def killed(self, target):
+            if target.name != {kind!r}:
+                return move(self, target)
+            if {moment!r} == "after":
+                move(self, target)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        Path.replace = killed
+        train_classifier(TRAIN, DEV, base={str(base)!r}, out={str(out)!r}, **FAST)
+        """
+    )
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert process.returncode == -signal.SIGKILL, process.stderr
+    train_classifier(TRAIN, DEV, base=base, out=out, resume=True, **FAST)
+    assert_same_run(RunFolder(out), finished)
+    assert load_examples(out / "train.jsonl") == TRAIN
+    assert not list(out.glob(".*")), "no draft is left"
+
+
 def test_resuming_a_finished_run_changes_nothing(base, finished, tmp_path):
     shutil.copytree(finished.path, tmp_path / "run")
     train_classifier(TRAIN, DEV, base=base, out=tmp_path / "run", resume=True, **FAST)
@@ -413,8 +449,8 @@ def test_resuming_where_nothing_is_starts_anew(base, finished, tmp_path):
 @pytest.mark.parametrize(
     ("change", "key"),
     [
-        ({"learning_rate": 2e-3}, "settings"),
-        ({"epochs": 9}, "settings"),
+        ({"learning_rate": 2e-3}, "learning_rate"),
+        ({"epochs": 9}, "epochs"),
         ({"train": TRAIN[:-1]}, "train"),
         ({"train": [replace(TRAIN[0], spans=()), *TRAIN[1:]]}, "train"),
         ({"dev": None}, "dev"),
@@ -432,6 +468,7 @@ def test_resuming_another_training_is_refused(base, finished, tiny_folder, tmp_p
     with pytest.raises(InputError) as caught:
         train_classifier(train, dev, out=tmp_path / "run", resume=True, **settings)
     assert str(caught.value).startswith(f"cannot resume {tmp_path / 'run'}: its {key} was ")
+    assert str(caught.value).count(", now it is ") == 1, "only what differs is named"
     assert before == {
         path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()
     }
@@ -556,6 +593,16 @@ def test_examples_that_cannot_be_trained_on(base, tmp_path, train, dev, says):
         ({"max_length": 1000}, "max_length=1000 is not usable: choose 4 to 64 tokens"),
         ({"max_length": 0}, "max_length=0 is not usable: choose 4 to 64 tokens"),
         ({"device": "gpu"}, "device='gpu' cannot be used here"),
+        (
+            {"foo": 1},
+            "training has no setting 'foo': its settings are learning_rate, weight_decay, ",
+        ),
+        ({"epochs": "3"}, "epochs='3' must be a whole number"),
+        ({"epochs": 2.5}, "epochs=2.5 must be a whole number"),
+        ({"seed": None}, "seed=None must be a whole number"),
+        ({"max_length": "32"}, "max_length='32' must be a whole number"),
+        ({"learning_rate": "fast"}, "learning_rate='fast' must be a number"),
+        ({"clip": True}, "clip=True must be a number"),
     ],
 )
 def test_settings_that_cannot_be(base, tmp_path, setting, says):
@@ -582,6 +629,59 @@ def test_a_loss_that_explodes_is_an_error(base, tmp_path):
     with pytest.raises(NumericsError) as caught:
         train_classifier(TRAIN, base=base, out=tmp_path / "run", **{**FAST, "learning_rate": 1e30})
     assert "lower the learning rate (1e+30)" in str(caught.value)
+
+
+@pytest.mark.parametrize("dev", [None, DEV])
+@pytest.mark.parametrize("rate", [1e38, 1e30, 1e20])
+def test_a_last_step_that_explodes_leaves_no_run(base, tmp_path, dev, rate):
+    """With one step in all, no loss is ever computed after it."""
+    settings = {**FAST, "epochs": 1, "batch_size": 100}
+    out = tmp_path / "new" / "run"
+    with pytest.raises(NumericsError) as caught:
+        train_classifier(TRAIN, dev, base=base, out=out, **{**settings, "learning_rate": rate})
+    assert str(caught.value).endswith(f": lower the learning rate ({rate:g})")
+    assert not out.exists(), "nothing of a run without an epoch"
+    train_classifier(TRAIN, dev, base=base, out=out, **settings)
+    assert RunFolder.open(out).record()["finished"] is True
+
+
+def test_a_later_epoch_that_explodes_keeps_those_before(base, tmp_path, monkeypatch):
+    plain = training._Fit._step
+
+    def spoilt(self, rows):
+        value = plain(self, rows)
+        if self.run.epochs():
+            self.classifier.attributed["classifier.bias"].data[0] = float("nan")
+        return value
+
+    monkeypatch.setattr(training._Fit, "_step", spoilt)
+    settings = {**FAST, "batch_size": 100}
+    with pytest.raises(NumericsError) as caught:
+        train_classifier(TRAIN, base=base, out=tmp_path / "run", **settings)
+    assert str(caught.value) == (
+        "classifier.bias held NaN or infinite values after epoch 2: lower the learning rate (0.001), "
+        f"and choose another --out: {tmp_path / 'run'} keeps earlier epochs"
+    )
+    run = RunFolder(tmp_path / "run")
+    assert run.epochs() == [1]
+    assert run.record()["finished"] is False
+    assert not run.model.exists()
+
+
+def test_a_saved_model_reads_as_many_tokens_as_it_was_trained_with(base, tmp_path):
+    out = tmp_path / "run"
+    settings = {**FAST, "epochs": 1, "attribute": "head"}
+    trained = train_classifier(TRAIN, base=base, out=out, max_length=8, **settings)
+    for source in (out, out / "model"):
+        loaded = TextClassifier.load(source)
+        assert loaded.encoder.max_length == 8
+        assert loaded.attribute == "last-2", "what is attributed stays the caller's choice"
+        np.testing.assert_allclose(
+            loaded.predict(DEV).probabilities, trained.predict(DEV).probabilities, rtol=1e-4
+        )
+        assert TextClassifier.load(source, max_length=16).encoder.max_length == 16
+    assert AutoTokenizer.from_pretrained(out / "model").model_max_length == 8
+    assert TextClassifier.load(base).encoder.max_length == 64
 
 
 def test_training_is_silent(base, tmp_path, recwarn, capfd):

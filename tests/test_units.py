@@ -44,6 +44,21 @@ def test_a_span_that_is_none(start, end, says):
     assert refusal(lambda: Span(start, end)) == says
 
 
+def test_offsets_of_numpy_become_plain_numbers():
+    span = Span(np.int64(2), np.uint8(5))
+    assert span == Span(2, 5)
+    assert (type(span.start), type(span.end)) == (int, int)
+    assert Example("good food", spans=np.array([[0, 4]])).spans == (Span(0, 4),)
+    for odd in (np.bool_(True), np.float64(2), np.array([1, 2])):
+        assert refusal(lambda odd=odd: Span(0, odd)).startswith("span end must be a whole number")
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n\t"])
+def test_a_blank_context_is_none(blank):
+    assert Example("good food", context=blank) == Example("good food")
+    assert Example("good food", context=" food ").context == " food "
+
+
 def test_a_span_from_a_pair():
     span = Span(2, 5)
     assert Span.coerce([2, 5]) == Span.coerce((2, 5)) == Span.coerce(span) == span

@@ -263,11 +263,18 @@ def explain(
         Path | None, typer.Option("--train", help="Training examples, if not those of the run.")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="A method: pinpoint, tracin++, if++, ... or unknown to list them.")
-    ] = "pinpoint",
+        str | None,
+        typer.Option(
+            help="A method: pinpoint, tracin++, if++, ... or unknown to list them.",
+            show_default="pinpoint; with --curvature, if++",
+        ),
+    ] = None,
     top: Annotated[int, typer.Option(help="Supporters and opponents to show.")] = 10,
     label: Annotated[
-        str, typer.Option(help="Explain the predicted label, or the given one.")
+        str,
+        typer.Option(
+            help="Explain the predicted label, the given one of a --file, or one by name."
+        ),
     ] = "predicted",
     sign: Annotated[
         str, typer.Option(help="support: top supports; paper: the paper's signs.")
@@ -322,6 +329,10 @@ def explain(
     if file is None and train_file is None:
         refuse_idle_columns(columns)
     check_page(html)
+    if label == "given" and file is None:
+        raise InputError(
+            "--label given needs a --file with labels: with --text name the label, e.g. --label positive"
+        )
     explainer = open_explainer(
         run,
         train_file=train_file,
@@ -329,7 +340,7 @@ def explain(
         attribute=attribute,
         device=device,
         method=method,
-        label=label,
+        label="predicted" if label == "predicted" else "given",
         sign=sign,
         curvature=curvature,
         damping=_damping(damping),
@@ -342,6 +353,8 @@ def explain(
         max_spans=max_spans,
         mixture=not separate,
     )
+    if label not in ("predicted", "given"):
+        examples = _labelled(examples, label, explainer.classifier.labels)
     explanations = explain_with_progress(explainer, examples, top)
     for explanation in explanations:
         if as_json:
@@ -351,6 +364,18 @@ def explain(
             _show(explanation)
     if html is not None:
         _write_html(html, explainer, explanations)
+
+
+def _labelled(examples: list[Example], label: str, known: tuple[str, ...]) -> list[Example]:
+    """The examples with the label that is to be explained."""
+    from dataclasses import replace
+
+    if label not in known:
+        raise InputError(
+            f"--label {label!r} is not known: use predicted, given, or a label of the model: "
+            f"{', '.join(known)}"
+        )
+    return [replace(example, label=label) for example in examples]
 
 
 def _damping(text: str | None) -> float | str | None:
@@ -455,7 +480,10 @@ def doctor(
     train_file: Annotated[
         Path | None, typer.Option("--train", help="Training examples, if not those of the run.")
     ] = None,
-    method: Annotated[str, typer.Option(help="The method to be run.")] = "pinpoint",
+    method: Annotated[
+        str | None,
+        typer.Option(help="The method to be run.", show_default="pinpoint; with --curvature, if++"),
+    ] = None,
     curvature: Annotated[
         str | None, typer.Option(help="Of if, if+, if++: lissa, ggn, ekfac or cg.")
     ] = None,

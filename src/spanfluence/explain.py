@@ -22,25 +22,38 @@ from spanfluence.curvature.problem import (
 from spanfluence.errors import InputError
 from spanfluence.explanation import Explanation, Influence, Part
 from spanfluence.influence import Job
-from spanfluence.methods import Method, Sign, method_named
+from spanfluence.methods import DEFAULT, Method, Sign, UnitKind, row_name, starting_row
 from spanfluence.model import LabelChoice, TextClassifier
-from spanfluence.points import DeltaFaithful, ModelPoint, checkpoint_points, final_point
+from spanfluence.points import (
+    DeltaFaithful,
+    ModelPoint,
+    checkpoint_points,
+    final_point,
+    given_points,
+    placed,
+)
 from spanfluence.proposal import Proposal, UnknownSpans
 from spanfluence.spans.found import Finder
 from spanfluence.together import Shared, as_test_units, run_jobs, scores_together
 from spanfluence.units import Example, Unit, units_of
 
 PointChoice = str | DeltaFaithful | Sequence[ModelPoint]
+KEPT = (
+    "seed", "label", "sign", "memory_bytes", "batch_tokens",
+    "finder", "max_spans", "mixture", "temperature",
+)  # fmt: skip
+"""Options that `also` hands on: those that are not of one method."""
 
 
 class Explainer:
     """Scores training units for tests by one method, exactly.
 
-    `method` names a row of the table in `methods.py`; any column given by keyword replaces that row's
-    choice. `points` may also be a `DeltaFaithful` recipe or a list of `ModelPoint`; `curvature` may also
+    `method` names a row of the table in `methods.py`, or is a `Method`; any column given by keyword
+    replaces that row's choice. Without a name, `points`, `curvature` or `units` begin a row of their own,
+    whose other columns have the paper's values; other columns alone vary `pinpoint`. `points` may also be a `DeltaFaithful` recipe or a list of `ModelPoint`; `curvature` may also
     be settings such as `Ggn(sample=1000)`; `damping` is the absolute lambda of the inverse curvature, or
-    "auto", and `curvature_sample` how many training instances stand for its training set. `also` makes a second explainer over the same training set, and `scores_together` runs
-    several in one pass.
+    "auto", and `curvature_sample` how many training instances stand for its training set. `also` makes a
+    second explainer over the same training set, and `scores_together` runs several in one pass.
 
     A test without spans is explained by those that `finder` proposes: the `max_spans` of highest imp,
     as their mixture `score(u) = sum_k p_k score(x'_k, u)` with `p = softmax(imp / temperature)`, or one
@@ -51,7 +64,7 @@ class Explainer:
         self,
         classifier: TextClassifier,
         train: Sequence[Example],
-        method: str = "pinpoint",
+        method: str | Method | None = DEFAULT,
         *,
         seed: int = 0,
         label: LabelChoice = "predicted",
@@ -80,6 +93,10 @@ class Explainer:
             "curvature_sample": curvature_sample,
             "memory_bytes": memory_bytes,
             "batch_tokens": batch_tokens,
+            "finder": finder,
+            "max_spans": max_spans,
+            "mixture": mixture,
+            "temperature": temperature,
             **columns,
         }
         if sign not in ("support", "paper"):
@@ -90,39 +107,23 @@ class Explainer:
         _check_training(self.train)
         self.seed, self.label, self.sign = seed, label, sign
         self.memory_bytes, self.batch_tokens = memory_bytes, batch_tokens
-        if isinstance(points, str):
-            columns["points"] = points
-        elif isinstance(points, DeltaFaithful):
-            columns["points"] = "delta"
-        if isinstance(curvature, str):
-            columns["curvature"] = curvature
-        elif curvature is not None:
-            columns["curvature"] = next(n for n, kind in KINDS.items() if type(curvature) is kind)
         self.unknown_spans = UnknownSpans(finder, max_spans, mixture, temperature)
-        self.name = method
-        self.method: Method = method_named(method).varied(**columns)
-        if columns and self.method != method_named(method):
-            changed = ", ".join(f"{name}={value}" for name, value in columns.items())
-            self.name = f"{method} with {changed}"
+        given = _given_columns(points, curvature, columns)
+        self._own_points = given.get("points") == "given"
+        row = {n: v for n, v in given.items() if not (n == "points" and self._own_points)}
+        self.method: Method = starting_row(method, given).varied(**row)
+        self.name = row_name(method, self.method, given)
         _check_masking(classifier, self.method)
-        self.train_units: list[Unit] = units_of(self.train, self.method.units[1])
-        self._label_ids = classifier.label_ids([unit.example for unit in self.train_units], "given")
         self.shared: Shared = Shared() if sharing is None else sharing.shared
+        self.train_units: list[Unit] = self._train_units(self.method.units[1])
+        self._label_ids = classifier.label_ids([unit.example for unit in self.train_units], "given")
         self.points: list[ModelPoint] = self._make_points(points)
         self.curvature = self._make_curvature(curvature, damping, curvature_sample)
 
-    def also(self, method: str, **options: Any) -> Explainer:
+    def also(self, method: str | Method | None = DEFAULT, **options: Any) -> Explainer:
         """Another method over the same model and training set; points and solves are shared."""
-        own = {"seed": self.seed, "label": self.label, "sign": self.sign}
-        return Explainer(
-            self.classifier,
-            self.train,
-            method,
-            sharing=self,
-            memory_bytes=self.memory_bytes,
-            batch_tokens=self.batch_tokens,
-            **{**own, **options},
-        )
+        own = {name: self._options[name] for name in KEPT}
+        return Explainer(self.classifier, self.train, method, sharing=self, **{**own, **options})
 
     def over(self, train: Sequence[Example]) -> Explainer:
         """The same method over other training examples."""
@@ -133,12 +134,15 @@ class Explainer:
         units = as_test_units(tests)[self.method.units[0]]
         return self.job(units, self.classifier.label_ids(tests, self.label))
 
+    def _train_units(self, kind: UnitKind) -> list[Unit]:
+        """Made once for all explainers that share: finding what the model reads costs an encoding."""
+        if kind not in self.shared.units:
+            self.shared.units[kind] = self.classifier.visible_units(self.train, kind)
+        return self.shared.units[kind]
+
     def _make_points(self, points: PointChoice | None) -> list[ModelPoint]:
         if points is not None and not isinstance(points, str | DeltaFaithful):
-            given = list(points)
-            if not given:
-                raise InputError("points=[] is empty: give at least one ModelPoint")
-            return given
+            return self._given_points(points)
         recipe = points if isinstance(points, DeltaFaithful) else DeltaFaithful()
         kind = self.method.points
         key = (kind, recipe, self.seed)
@@ -151,6 +155,15 @@ class Explainer:
                 else final_point(self.classifier)
             )
         return self.shared.points[key]
+
+    def _given_points(self, points: Sequence[ModelPoint]) -> list[ModelPoint]:
+        """The caller's points; those that explainers have in common stay the same objects."""
+        known = self.shared.given
+        own = given_points(points)
+        for point in own:
+            if id(point) not in known:
+                known[id(point)] = (point, placed(point, self.classifier.attributed))
+        return [known[id(point)][1] for point in own]
 
     def _make_curvature(
         self,
@@ -275,7 +288,8 @@ class Explainer:
     def _proposals(self, examples: Sequence[Example]) -> list[Proposal]:
         """Each example with the spans to explain: its own, or under a span method proposed ones."""
         if self.method.units[0] != "span":
-            return [Proposal(example) for example in examples]
+            note = f"The method {self.name} explains the whole text; the span is not used."
+            return [Proposal(e, notes=(note,) if e.spans else ()) for e in examples]
         return [
             self.unknown_spans.propose(self.classifier, example, self.label) for example in examples
         ]
@@ -351,6 +365,8 @@ class Explainer:
     def settings(self) -> dict[str, Any]:
         """Every choice behind the scores, as it stands in results."""
         columns: dict[str, Any] = {**asdict(self.method), "units": list(self.method.units)}
+        if self._own_points:
+            columns["points"] = "given"
         if self.curvature is not None:
             columns["damping"] = self.curvature.damping
             if self.curvature.damping == "auto":
@@ -359,14 +375,50 @@ class Explainer:
         return {**columns, "sign": self.sign, "label": self.label, "seed": self.seed}
 
     def _notes(self) -> list[str]:
-        notes = []
+        """What a reader should know of the training units."""
+        if self.method.units[1] != "span":
+            return []
+        notes, size = [], len(self.train)
         bare = sum(1 for e in self.train if not e.spans)
-        if self.method.units[1] == "span" and bare:
+        if bare:
             notes.append(
-                f"{bare} of {len(self.train)} training examples have no spans: "
+                f"{bare} of {size} training examples have no spans: "
                 "each is covered by its whole text."
             )
+        spans = sum(len(e.spans) for e in self.train)
+        unseen = spans - sum(1 for unit in self.train_units if unit.spans)
+        if unseen:
+            emptied = sum(1 for unit in self.train_units if not unit.spans) - bare
+            notes.append(
+                f"{unseen} of {spans} training spans touch none of the "
+                f"{self.classifier.encoder.max_length} tokens that the model reads: they are left out"
+                + (f", and {emptied} of {size} training examples" if emptied else "")
+                + (" are covered by their whole text." if emptied else ".")
+            )
         return notes
+
+
+def _given_columns(
+    points: PointChoice | None, curvature: str | Curvature | None, columns: dict[str, Any]
+) -> dict[str, Any]:
+    """The columns that the caller chose, by name; points of his own are "given"."""
+    chosen = dict(columns)
+    if isinstance(points, str):
+        Method().varied(points=points)  # raises for a name that is none, "given" among them
+        chosen["points"] = points
+    elif points is not None:
+        chosen["points"] = "delta" if isinstance(points, DeltaFaithful) else "given"
+    if isinstance(curvature, str):
+        chosen["curvature"] = curvature
+    elif curvature is not None:
+        kinds = [name for name, kind in KINDS.items() if type(curvature) is kind]
+        if not kinds:
+            raise InputError(
+                f"curvature={curvature!r} is not known: give 'identity', 'lissa', 'ggn', 'ekfac', 'cg', "
+                "or settings such as Ggn(sample=1000)"
+            )
+        chosen["curvature"] = kinds[0]
+    return chosen
 
 
 def _check_masking(classifier: TextClassifier, method: Method) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from spanfluence.errors import ModelError
 from spanfluence.minilm import minilm_folder
@@ -33,17 +33,25 @@ def resolve_folder(source: str | Path) -> str | Path:
         raise ModelError(
             f"no folder {source!s}: give a folder with a model, or a hub name such as 'org/name'"
         )
-    with _reading(source):
-        _reach(str(source))
+    _reach(str(source))
     return str(source)
 
 
 def _reach(name: str) -> None:
     """Raise at once for a hub model that is neither cached nor there: transformers tries for a minute."""
     from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
-    if not isinstance(try_to_load_from_cache(name, "config.json"), str):
-        get_hf_file_metadata(hf_hub_url(name, "config.json"))
+    try:
+        if not isinstance(try_to_load_from_cache(name, "config.json"), str):
+            get_hf_file_metadata(hf_hub_url(name, "config.json"))
+    except Exception as error:
+        answered = isinstance(error, HfHubHTTPError | HFValidationError)
+        how = "gives no model of that name" if answered else "could not be reached"
+        raise ModelError(
+            f"there is no folder {name}, and the hub {how} ({_first_line(error)}): give a folder saved "
+            "by save_pretrained, or a hub name that can be reached"
+        ) from None
 
 
 def _check_folder(path: Path) -> None:
@@ -148,6 +156,20 @@ def trained_labels(source: str | Path) -> tuple[str, ...]:
     return tuple(str(config.id2label[index]) for index in range(config.num_labels))
 
 
+def read_checkpoint(file: Path) -> dict[str, Tensor]:
+    """The tensors of a checkpoint."""
+    from safetensors.torch import load_file
+
+    try:
+        found: dict[str, Tensor] = load_file(file)
+    except Exception as error:  # safetensors has its own, which is no OSError
+        raise ModelError(
+            f"{file} cannot be read ({_first_line(error)}): it is damaged; remove the folder "
+            f"{file.parent} to go on without this epoch, or train again"
+        ) from None
+    return found
+
+
 def check_finite(model: nn.Module, source: str) -> None:
     """Raise when a weight is NaN or infinite: every score would be."""
     for name, parameter in model.named_parameters():
@@ -162,13 +184,15 @@ def _reading(source: str | Path, what: str = "a text classifier") -> Iterator[No
     try:
         yield
     except Exception as error:
-        first = (
-            str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
-        )
         raise ModelError(
-            f"cannot read {what} from {source}: {first} "
+            f"cannot read {what} from {source}: {_first_line(error)} "
             "(give a folder saved by save_pretrained, or a hub name that can be reached)"
         ) from error
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0][:200] if text else type(error).__name__
 
 
 @contextlib.contextmanager

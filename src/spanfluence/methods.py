@@ -10,7 +10,8 @@ the test unit, the bottom opposes it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 from spanfluence.errors import InputError
@@ -38,7 +39,8 @@ class Method:
             value = getattr(self, name)
             if value not in allowed:
                 raise InputError(f"{name}={value!r} is not known: use {_either(allowed)}")
-        if len(self.units) != 2 or any(kind not in get_args(UnitKind) for kind in self.units):
+        pair = isinstance(self.units, tuple) and len(self.units) == 2
+        if not pair or any(kind not in get_args(UnitKind) for kind in self.units):
             raise InputError(
                 f"units={self.units!r} must be a pair (test, train) of 'instance' or 'span'"
             )
@@ -65,12 +67,13 @@ class Method:
 
     def varied(self, **columns: Any) -> Method:
         """This row with other choices in some columns."""
-        unknown = sorted(set(columns) - {field.name for field in fields(self)})
+        known = [field.name for field in fields(self)]
+        unknown = sorted(set(columns) - set(known))
         if unknown:
             raise InputError(
-                f"a method has no column {unknown[0]!r}: its columns are {_either(CHOICES)}"
+                f"a method has no column {unknown[0]!r}: its columns are {_either(known)}"
             )
-        if "units" in columns:
+        if isinstance(columns.get("units"), list):
             columns["units"] = tuple(columns["units"])
         return replace(self, **columns)
 
@@ -106,11 +109,54 @@ METHODS: dict[str, Method] = {
 }
 
 
+class Unnamed(str):
+    """The name of the default row where nobody has named one; told from the same name written out."""
+
+    __slots__ = ()
+
+
+DEFAULT = Unnamed("pinpoint")
+DEFINING = ("points", "curvature", "units")
+"""The columns that tell the paper's rows apart."""
+
+
 def method_named(name: str) -> Method:
     """A row by name."""
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise InputError(f"no method {name!r}: use {_either(METHODS)}")
     return METHODS[name]
+
+
+def starting_row(method: str | Method | None, columns: Mapping[str, Any]) -> Method:
+    """The row that `columns` vary.
+
+    A name, or a row itself, says which. Without a name it is `pinpoint`; but where a column that tells
+    the paper's rows apart is given, a row is being written, and all else has the paper's values.
+    """
+    if isinstance(method, Method):
+        return method
+    if method is not None and not isinstance(method, Unnamed):
+        return method_named(method)
+    written = any(columns.get(name) is not None for name in DEFINING)
+    return Method() if written else METHODS[DEFAULT]
+
+
+def row_name(method: str | Method | None, row: Method, columns: Mapping[str, Any]) -> str:
+    """What to call `row`, made from `method` by `columns`; points="given" are those of the caller."""
+    start = starting_row(method, columns)
+    own = {"points": "given"} if columns.get("points") == "given" else {}
+    if not isinstance(method, Method) and start is METHODS.get(method or DEFAULT):
+        return _with(method or DEFAULT, columns if own or row != start else {})
+    known = next((name for name, each in METHODS.items() if each == row), None)
+    if known is not None:
+        return _with(known, own)
+    paper = asdict(Method())
+    return _with("row", {n: v for n, v in asdict(row).items() if v != paper[n]} | own)
+
+
+def _with(name: str, columns: Mapping[str, Any]) -> str:
+    changed = ", ".join(f"{column}={value}" for column, value in columns.items())
+    return f"{name} with {changed}" if changed else str(name)
 
 
 def _either(names: Any) -> str:

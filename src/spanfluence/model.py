@@ -18,7 +18,7 @@ from spanfluence.errors import InputError
 from spanfluence.loading import load_parts, quiet_transformers
 from spanfluence.states import StateStore
 from spanfluence.trim import Forward, trimmed_forward, using
-from spanfluence.units import Example, Span, Unit
+from spanfluence.units import Example, Span, Unit, units_of
 
 Target = Literal["loss", "logit", "margin"]
 LabelChoice = Literal["predicted", "given"]
@@ -97,10 +97,18 @@ class TextClassifier:
         )
 
     def save(self, folder: Path) -> None:
-        """Write model (safetensors) and tokenizer so that `load` and transformers can read them."""
-        with quiet_transformers():
-            self.model.save_pretrained(folder, safe_serialization=True)
-            self.tokenizer.save_pretrained(folder)
+        """Write model (safetensors) and tokenizer so that `load` and transformers can read them.
+
+        The tokenizer remembers how many tokens are read, so that whoever loads it reads texts alike.
+        """
+        before = self.tokenizer.model_max_length
+        self.tokenizer.model_max_length = self.encoder.max_length
+        try:
+            with quiet_transformers():
+                self.model.save_pretrained(folder, safe_serialization=True)
+                self.tokenizer.save_pretrained(folder)
+        finally:
+            self.tokenizer.model_max_length = before
 
     def attribute_parameters(self, attribute: str | Sequence[str]) -> None:
         """Choose the parameters that scores speak of: 'last-N', 'head', 'all' or name patterns."""
@@ -233,8 +241,17 @@ class TextClassifier:
     def visible_spans(self, example: Example, spans: Sequence[Span]) -> list[Span]:
         """Those spans that touch a token the model reads; a long text is cut."""
         (encoded,) = self.encoder.encode([example])
-        visible = encoded.starts < encoded.ends
-        return [span for span in spans if (encoded.touching([span]) & visible).any()]
+        return _seen(encoded, spans)
+
+    def visible_units(self, examples: Sequence[Example], kind: str) -> list[Unit]:
+        """`units_of`, without spans that the model does not read; an example left with none is whole."""
+        if kind != "span" or not any(example.spans for example in examples):
+            return units_of(examples, kind)
+        units: list[Unit] = []
+        for example, encoded in zip(examples, self.encoder.encode(examples), strict=True):
+            seen = [Unit(example, (span,)) for span in _seen(encoded, example.spans)]
+            units.extend(seen or [Unit(example)])
+        return units
 
     def losses(
         self, units: Sequence[Unit], label_ids: Int[np.ndarray, " units"], target: Target
@@ -287,6 +304,12 @@ class TextClassifier:
         finally:
             for name, parameter in self.attributed.items():
                 parameter.data = own[name]
+
+
+def _seen(encoded: Encoded, spans: Sequence[Span]) -> list[Span]:
+    """Those spans that touch a token."""
+    visible = encoded.starts < encoded.ends
+    return [span for span in spans if (encoded.touching([span]) & visible).any()]
 
 
 @contextmanager

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from spanfluence.data.reading import parse_json, read_text
 from spanfluence.encoding import length_batches
 from spanfluence.errors import InputError, NumericsError
+from spanfluence.loading import read_checkpoint
 from spanfluence.model import MAX_TOKENS, TextClassifier, requiring_gradients, text_losses
 from spanfluence.rng import numpy_generator
 from spanfluence.units import Example
@@ -25,7 +26,7 @@ FAITHFUL_LIMIT = 0.5  # "1 > delta >> ||theta_i - theta||": half of 1 is no long
 class ModelPoint:
     """Values of the attributed parameters and the weight their scores enter the sum with.
 
-    `distance` is the Euclidean distance from the final parameters.
+    `distance` is the Euclidean distance from the final parameters; left at 0, an explainer works it out.
     """
 
     name: str
@@ -40,6 +41,33 @@ def final_point(classifier: TextClassifier) -> list[ModelPoint]:
     return [ModelPoint("final", 1.0, own)]
 
 
+def given_points(points: object) -> list[ModelPoint]:
+    """Points of the caller, if that is what they are."""
+    listed = list(points) if isinstance(points, Iterable) else [points]
+    own = [point for point in listed if isinstance(point, ModelPoint)]
+    if len(own) < len(listed):
+        raise InputError(
+            f"points={points!r:.80} cannot be used: give 'final', 'checkpoints', 'delta', "
+            "DeltaFaithful(...) or a list of ModelPoint"
+        )
+    if not own:
+        raise InputError("points=[] is empty: give at least one ModelPoint")
+    return own
+
+
+def placed(point: ModelPoint, final: Mapping[str, Tensor]) -> ModelPoint:
+    """The point itself where it knows its distance, or has none; else a copy that knows it."""
+    for name, values in point.parameters.items():
+        if name in final and values.shape != final[name].shape:
+            raise InputError(
+                f"point {point.name!r}: {name} has the shape {tuple(values.shape)}, in the model it is "
+                f"{tuple(final[name].shape)}: give values of this model's parameters"
+            )
+    distance = point.distance or _distance(point.parameters, final)
+    moved = np.isfinite(distance) and distance != point.distance
+    return replace(point, distance=distance) if moved else point
+
+
 def checkpoint_points(
     classifier: TextClassifier, folder: Path | None = None, last: int = 3
 ) -> list[ModelPoint]:
@@ -47,8 +75,6 @@ def checkpoint_points(
 
     `folder` holds `epoch-NNN/` folders; by default the `checkpoints` beside the classifier's model.
     """
-    from safetensors.torch import load_file
-
     folder = folder or _checkpoints_beside(classifier)
     epochs = sorted(folder.glob("epoch-*/point.json"), key=_epoch_number)
     if not epochs:
@@ -58,11 +84,22 @@ def checkpoint_points(
         )
     points = []
     for record in epochs[-last:]:
-        parameters = load_file(record.parent / "point.safetensors")
-        weight = float(json.loads(record.read_text())["learning_rate"])
+        parameters = read_checkpoint(record.parent / "point.safetensors")
+        weight = _learning_rate(record)
         distance = _distance(parameters, classifier.attributed)
         points.append(ModelPoint(record.parent.name, weight, parameters, distance))
     return points
+
+
+def _learning_rate(record: Path) -> float:
+    found: Any = parse_json(read_text(record), record)
+    rate = found.get("learning_rate") if isinstance(found, dict) else None
+    if not isinstance(rate, int | float):
+        raise InputError(
+            f"{record} tells no learning_rate: it is damaged; remove the folder {record.parent} to go "
+            "on without this epoch, or train again"
+        )
+    return float(rate)
 
 
 def _epoch_number(record: Path) -> int:

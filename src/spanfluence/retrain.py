@@ -119,12 +119,13 @@ class Retrainer:
     def of_run(cls, run: RunFolder, **options: Any) -> Retrainer:
         """The recipe of a run: its base, labels and settings, for as many epochs as were selected."""
         record = run.record()
-        attribute = record["settings"]["attribute"]
+        own = run.settings()
+        attribute = own["attribute"]
         if isinstance(attribute, list):
             attribute = tuple(attribute)
-        settings = TrainSettings(**{**record["settings"], "attribute": attribute})
-        own = {"epochs": record["selected_epoch"], "rows": record["train"]["examples"]}
-        return cls(record["base"], record["labels"], settings, **{**own, **options})
+        settings = TrainSettings(**{**own, "attribute": attribute})
+        given = {"epochs": record["selected_epoch"], "rows": record["train"]["examples"]}
+        return cls(record["base"], record["labels"], settings, **{**given, **options})
 
     def for_rows(self, rows: int) -> Retrainer:
         """The recipe for a training set of so many rows: about as many steps as the run took.

@@ -25,6 +25,7 @@ from spanfluence.data import load_examples
 from spanfluence.data.reading import parse_json, read_text
 from spanfluence.errors import InputError
 from spanfluence.files import replace_folder_atomic, write_text_atomic
+from spanfluence.loading import read_checkpoint
 from spanfluence.units import Example
 
 FORMAT = "spanfluence.run/1"
@@ -97,6 +98,22 @@ class RunFolder:
             raise InputError(f"{file} is not the record of a run (its format is not {FORMAT!r})")
         return found
 
+    def settings(self) -> dict[str, Any]:
+        """The settings of the training that a model is read with, and all others."""
+        found = self.record().get("settings")
+        missing = {"attribute", "max_length"} - set(found if isinstance(found, dict) else ())
+        if missing or not isinstance(found, dict):
+            raise InputError(
+                f"{self.path / 'run.json'} does not tell the training's {', '.join(sorted(missing))}: it "
+                f"is damaged; train again, or give {self.model} and name the training file with --train"
+            )
+        return found
+
+    def drafts(self) -> list[Path]:
+        """What a kill left of files that were being written."""
+        names = ("run.json", self.train_file.name)
+        return [file for name in names for file in self.path.glob(f".{name}.*.tmp")]
+
     # Checkpoints ----------------------------------------------------------------------------------
 
     def epoch_folder(self, epoch: int) -> Path:
@@ -133,14 +150,12 @@ class RunFolder:
 
     def load_epoch(self, epoch: int) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Any]]:
         """(parameters, optimizer state or {}, record) of one epoch."""
-        from safetensors.torch import load_file
-
         folder = self.epoch_folder(epoch)
         state = folder / "optimizer.safetensors"
-        record: dict[str, Any] = json.loads((folder / "point.json").read_text(encoding="utf-8"))
+        record: dict[str, Any] = parse_json(read_text(folder / "point.json"), folder / "point.json")
         return (
-            load_file(folder / "point.safetensors"),
-            load_file(state) if state.exists() else {},
+            read_checkpoint(folder / "point.safetensors"),
+            read_checkpoint(state) if state.exists() else {},
             record,
         )
 

@@ -1,8 +1,8 @@
 """Score matrices of many methods and baselines for the same tests, in one shape.
 
 A method is asked for by a mapping: `{"method": "faithful", "scale": "cosine"}`, a row of the table and any
-keywords of `Explainer`. `all_scores` is the one place where methods are run for evaluations; those that
-share their points run in one pass over the training set.
+keywords of `Explainer`; without a method, what `Explainer` takes without one. `all_scores` is the one place
+where methods are run for evaluations; those that share their points run in one pass over the training set.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spanfluence.baselines import Embedder
 from spanfluence.errors import InputError
 from spanfluence.explain import Explainer
 from spanfluence.influence import bytes_per_test
-from spanfluence.methods import method_named
+from spanfluence.methods import starting_row
 from spanfluence.metrics import Matrix
 from spanfluence.model import LabelChoice, TextClassifier
 from spanfluence.points import ModelPoint
@@ -111,8 +111,8 @@ def _options(
     asked: Asked, *, label: LabelChoice, seed: int, checkpoints: Sequence[ModelPoint] | None
 ) -> dict[str, Any]:
     """What is asked as keywords of `Explainer`."""
-    options: dict[str, Any] = {"method": "pinpoint", "seed": seed, "label": label, **asked}
-    row = method_named(options["method"])
+    options: dict[str, Any] = {"seed": seed, "label": label, **asked}
+    row = starting_row(asked.get("method"), asked)
     if checkpoints and options.get("points", row.points) == "checkpoints":
         options["points"] = list(checkpoints)
     return options
@@ -158,7 +158,7 @@ def passes(
     groups: list[list[str]] = []
     open_groups: dict[tuple[str, str], list[str]] = {}
     for name, asked in methods.items():
-        row = method_named(asked.get("method", "pinpoint"))
+        row = starting_row(asked.get("method"), asked)
         points, curvature = asked.get("points", row.points), asked.get("curvature", row.curvature)
         key = (str(points), str(curvature))
         group = open_groups.get(key)
@@ -179,9 +179,13 @@ def baseline_scores(
     names: Sequence[str] = BASELINES,
     seed: int = 0,
     same_label: bool = True,
+    units: Sequence[Unit] | None = None,
 ) -> list[Scored]:
-    """The baselines over training spans, each also restricted to units of the test's label."""
-    units = units_of(train, "span")
+    """The baselines over training spans, each also restricted to units of the test's label.
+
+    `units`: the spans of `train` to rank where these are not all, as a model may not read every one.
+    """
+    units = units_of(train, "span") if units is None else units
     asked = [Unit(test, test.spans) for test in tests]
     ways: dict[str, Callable[[], Matrix]] = {
         "random": lambda: baselines.random_scores(asked, units, seed=seed),

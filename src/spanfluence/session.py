@@ -34,7 +34,7 @@ def open_explainer(
     names = columns or {}
     if (Path(source) / "run.json").is_file():
         run = RunFolder.open(source)
-        settings = run.record()["settings"]
+        settings = run.settings()
         chosen = attribute or settings["attribute"]
         classifier = TextClassifier.load(
             run.model,

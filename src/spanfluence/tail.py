@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
@@ -16,6 +17,8 @@ from spanfluence.errors import InputError, NumericsError
 from spanfluence.model import MAX_TOKENS, TextClassifier, requiring_gradients, text_losses
 from spanfluence.progress import progress_bar
 from spanfluence.rng import derive_seed, numpy_generator
+
+PROBED = 8  # texts whose logits are looked at after an epoch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +44,15 @@ class TrainSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for name in ("batch_size", "epochs", "keep", "patience", "warmup", "seed"):
+            object.__setattr__(self, name, _whole(name, getattr(self, name)))
+        if self.max_length is not None:
+            object.__setattr__(self, "max_length", _whole("max_length", self.max_length))
+        for name in ("learning_rate", "weight_decay", "clip"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Real):
+                raise InputError(f"{name}={value!r} must be a number")
+            object.__setattr__(self, name, float(value))
         for name in ("learning_rate", "batch_size", "epochs", "keep"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise InputError(f"{name}={getattr(self, name)!r} must be positive")
@@ -55,6 +67,13 @@ class TrainSettings:
         if self.schedule == "linear":
             return self.learning_rate * (1 - (epoch - 1) / self.epochs)
         return self.learning_rate
+
+
+def _whole(name: str, value: object) -> int:
+    """The setting as a plain whole number; those of numpy are taken too."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InputError(f"{name}={value!r} must be a whole number")
+    return int(value)
 
 
 class TailFit:
@@ -105,7 +124,20 @@ class TailFit:
                 self._set_rate(epoch, (epoch - 1) * len(batches) + step)
                 total += self._step(rows) * len(rows)
                 advance(len(rows))
+        self._check_finite(epoch)
         return total / len(self.encoded)
+
+    def _check_finite(self, epoch: int) -> None:
+        """The loss of a step is that of before it, so the last step shows only in what it left."""
+        for name, parameter in self.classifier.attributed.items():
+            if not torch.isfinite(parameter).all():
+                raise self._diverged(f"{name} held NaN or infinite values after epoch {epoch}")
+        # Weights of 1e30 are finite, and still the model says nothing.
+        if not np.isfinite(self.classifier.logits(self.encoded[:PROBED])).all():
+            raise self._diverged(f"the model gave NaN or infinite logits after epoch {epoch}")
+
+    def _diverged(self, what: str) -> NumericsError:
+        return NumericsError(f"{what}: lower the learning rate ({self.settings.learning_rate:g})")
 
     def _set_rate(self, epoch: int, step: int) -> None:
         rising = min(1.0, (step + 1) / self.settings.warmup) if self.settings.warmup else 1.0
@@ -128,9 +160,7 @@ class TailFit:
             self.optimizer.step()
         value = loss.item()
         if not np.isfinite(value):
-            raise NumericsError(
-                f"the training loss became {value}: lower the learning rate ({self.settings.learning_rate:g})"
-            )
+            raise self._diverged(f"the training loss became {value}")
         return value
 
 

@@ -26,6 +26,9 @@ class Shared:
 
     def __init__(self) -> None:
         self.points: dict[tuple[str, DeltaFaithful, int], list[ModelPoint]] = {}
+        # The caller's own points, by identity: the first of each pair keeps that identity alive.
+        self.given: dict[int, tuple[ModelPoint, ModelPoint]] = {}
+        self.units: dict[str, list[Unit]] = {}
         self.operators: dict[tuple[Curvature, int], Operator] = {}
         self.capture: Capture | None = None
         self.problem: TrainingProblem | None = None

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from spanfluence.data import fingerprint, save_examples
-from spanfluence.errors import InputError
+from spanfluence.errors import InputError, NumericsError
 from spanfluence.files import replace_folder_atomic
 from spanfluence.loading import load_parts, trained_labels
 from spanfluence.model import TextClassifier, text_losses
@@ -38,7 +39,7 @@ def train_classifier(
 
     Without `dev` the last epoch is selected. The other settings are those of `TrainSettings`.
     """
-    chosen = TrainSettings(**settings)
+    chosen = _settings(settings)
     run = RunFolder(Path(out))
     labels = _labels(train, dev, base)
     record = {
@@ -61,8 +62,11 @@ def train_classifier(
             max_length=chosen.max_length,
         )
         fit = _Fit(classifier, chosen, run, train, dev, show_progress)
-        _begin(run, record, train)  # only now: bad input leaves nothing behind
-        history = fit.run_epochs(record)
+        made = _begin(run, record, train)  # only now: bad input leaves nothing behind
+        try:
+            history = fit.run_epochs(record)
+        except NumericsError as error:
+            raise _ended(run, error, made=made) from None
     best = best_epoch(history)
     classifier_state, _, _ = run.load_epoch(best)
     with classifier.at(classifier_state), replace_folder_atomic(run.model) as folder:
@@ -74,6 +78,14 @@ def train_classifier(
     )
     selected.states = classifier.states  # the trunk was frozen: its states stay true
     return selected
+
+
+def _settings(given: Mapping[str, Any]) -> TrainSettings:
+    known = [field.name for field in fields(TrainSettings)]
+    odd = next((name for name in given if name not in known), None)
+    if odd is not None:
+        raise InputError(f"training has no setting {odd!r}: its settings are {', '.join(known)}")
+    return TrainSettings(**given)
 
 
 def best_epoch(history: Sequence[Mapping[str, Any]]) -> int:
@@ -117,30 +129,61 @@ def _labels(
 
 def _check_folder(run: RunFolder, record: Mapping[str, Any], *, resume: bool) -> None:
     """Raise unless the folder is free for this run, or holds the same run to be continued."""
+    file = next((p for p in (run.path, *run.path.parents) if p.exists() and not p.is_dir()), None)
+    if file is not None:
+        raise InputError(f"{file} is a file: give a new folder for --out")
     if (run.path / "run.json").exists():
         if not resume:
             raise InputError(
                 f"{run.path} already holds a run: continue it with --resume, or choose another --out"
             )
-        before = run.record()
-        for key in ("base", "labels", "settings", "train", "dev"):
-            now = record[key]
-            if key == "settings":
-                now = {**now, "attribute": _as_json(now["attribute"])}
-            if before.get(key) != now:
-                raise InputError(
-                    f"cannot resume {run.path}: its {key} was {before.get(key)!r}, now it is {now!r}"
-                )
-    elif run.path.exists() and any(run.path.iterdir()):
+        changes = _changes(run.record(), record)
+        if changes:
+            raise InputError(
+                f"cannot resume {run.path}: {'; '.join(changes)} "
+                "(ask for the same again, or choose another --out)"
+            )
+    elif run.path.exists() and any(file not in run.drafts() for file in run.path.iterdir()):
         raise InputError(f"{run.path} is not empty: choose a new folder for --out")
 
 
-def _begin(run: RunFolder, record: Mapping[str, Any], train: Sequence[Example]) -> None:
-    """Write what a new run starts with."""
+def _changes(before: Mapping[str, Any], record: Mapping[str, Any]) -> list[str]:
+    """What differs between the record of a run and what is asked now, each in a few words."""
+    pairs = [(key, before.get(key), record[key]) for key in ("base", "labels", "train", "dev")]
+    old = before.get("settings")
+    old = old if isinstance(old, Mapping) else {}
+    pairs += [(name, old.get(name), _as_json(now)) for name, now in record["settings"].items()]
+    return [f"its {key} was {was!r}, now it is {now!r}" for key, was, now in pairs if was != now]
+
+
+def _begin(run: RunFolder, record: Mapping[str, Any], train: Sequence[Example]) -> bool:
+    """Write what a new run starts with; whether its folder is new.
+
+    The record comes first: a folder that has one can be resumed, whatever else a kill kept from it.
+    """
+    made = not run.path.exists()
+    run.path.mkdir(parents=True, exist_ok=True)
+    for draft in run.drafts():
+        draft.unlink()
     if not (run.path / "run.json").exists():
-        run.path.mkdir(parents=True, exist_ok=True)
-        save_examples(train, run.train_file, overwrite=True)
         run.write_record({**record, "finished": False})
+    if not run.train_file.exists():
+        save_examples(train, run.train_file)
+    return made
+
+
+def _ended(run: RunFolder, error: NumericsError, *, made: bool) -> NumericsError:
+    """The error of a training that diverged; one without a finished epoch leaves its folder free."""
+    if run.epochs():
+        return NumericsError(f"{error}, and choose another --out: {run.path} keeps earlier epochs")
+    for file in (
+        run.train_file,
+        run.path / "run.json",
+    ):  # the record last: until then it can resume
+        file.unlink(missing_ok=True)
+    if made:
+        run.path.rmdir()
+    return error
 
 
 def _as_json(value: Any) -> Any:
@@ -200,6 +243,8 @@ class _Fit(TailFit):
         if self.dev is None or self.dev_ids is None:
             return None, None
         logits = self.classifier.logits(self.dev, keep=True)
+        if not np.isfinite(logits).all():
+            raise self._diverged("the model gave NaN or infinite logits for the dev set")
         losses = text_losses(torch.from_numpy(logits), torch.from_numpy(self.dev_ids), "loss")
         return float((logits.argmax(1) == self.dev_ids).mean()), float(losses.mean())
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import index
+from typing import SupportsIndex
 
 import regex
 
@@ -20,8 +22,7 @@ class Span:
 
     def __post_init__(self) -> None:
         for name, value in (("start", self.start), ("end", self.end)):
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise InputError(f"span {name} must be a whole number, got {value!r}")
+            object.__setattr__(self, name, _offset(name, value))
         if self.start < 0:
             raise InputError(f"span start {self.start} is negative: offsets count from 0")
         if self.end <= self.start:
@@ -56,6 +57,18 @@ class Span:
             )
 
 
+def _offset(name: str, value: object) -> int:
+    """A plain whole number; those of numpy, as finders and data frames give them, are taken too."""
+    if type(value) is int:
+        return value
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        try:
+            return index(value)
+        except TypeError:  # an array of several, or numpy's true and false
+            pass
+    raise InputError(f"span {name} must be a whole number, got {value!r}")
+
+
 @lru_cache(maxsize=16)  # the spans of one text are checked one after the other
 def character_edges(text: str) -> range | frozenset[int]:
     """Offsets at which a visible character (grapheme cluster) begins, and the end of the text."""
@@ -68,8 +81,8 @@ def character_edges(text: str) -> range | frozenset[int]:
 class Example:
     """One text with what is known of it.
 
-    `context` is the first segment of a pair, e.g. the aspect a label speaks of; `spans` always point
-    into `text`. `label` is a name, or a class index.
+    `context` is the first segment of a pair, e.g. the aspect a label speaks of, and a blank one is none;
+    `spans` always point into `text`. `label` is a name, or a class index.
     """
 
     text: str
@@ -88,6 +101,8 @@ class Example:
             raise InputError(f"{where}label must be a name or a whole number, got {self.label!r}")
         if not isinstance(self.context, str | None):
             raise InputError(f"{where}context must be a string, got {self.context!r}")
+        if self.context is not None and not self.context.strip():
+            object.__setattr__(self, "context", None)
         try:
             spans = tuple(Span.coerce(span) for span in self.spans)
             for span in spans:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import benches
 import pytest
 
+from spanfluence import Example, train_classifier
 from spanfluence.data import save_examples
 from spanfluence.errors import InputError
 from spanfluence.evaluation.bench import Sizes
@@ -25,6 +26,7 @@ from spanfluence.evaluation.runner import (
 from spanfluence.evaluation.tables import Table
 from spanfluence.metrics import Interval
 from spanfluence.spans.embedding import SentenceEncoder
+from spanfluence.units import units_of
 
 
 def png_size(path) -> tuple[int, int]:
@@ -100,6 +102,23 @@ def test_the_same_texts_with_other_spans_are_the_same_data(evaluated_run, tmp_pa
     bare = benches.whole(benches.TRAIN)
     bench = open_bench(evaluated_run, benches.TESTS, tmp_path, train=bare, embed=benches.embed)
     assert list(bench.train) == bare
+
+
+def test_training_spans_that_the_model_does_not_read_are_left_out(tiny_folder, tmp_path):
+    words = "cold soup " * 60
+    half = Example(words, "negative", spans=[(0, 4), (590, 594)], id="half")
+    lost = Example(words, "positive", spans=[(590, 594)], id="lost")
+    train = [half, *benches.TRAIN, lost]
+    settings = {"epochs": 1, "batch_size": 50}
+    train_classifier(train, base=tiny_folder("bert"), out=tmp_path / "run", **settings)
+    tests, out = benches.TESTS, tmp_path / "out"
+    bench = open_bench(tmp_path / "run", tests, out, embed=benches.embed, methods=benches.METHODS)
+    assert [len(e.spans) for e in bench.train] == [1, *(len(e.spans) for e in benches.TRAIN), 0]
+    assert bench.units("span") == units_of(bench.train, "span")
+    unread = replace(bench, train=train, name="unread")  # as planting may write a text longer
+    for scored in (*bench.scored, *unread.scored):
+        assert scored.scores.shape == (len(bench.tests), len(scored.units))
+        assert len(scored.units) == (42 if scored.name == "tracinf" else len(bench.units("span")))
 
 
 def test_names_that_are_none():

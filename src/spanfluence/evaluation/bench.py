@@ -13,7 +13,7 @@ import numpy as np
 from spanfluence.baselines import Embedder
 from spanfluence.data import fingerprint
 from spanfluence.errors import InputError
-from spanfluence.methods import method_named
+from spanfluence.methods import UnitKind, starting_row
 from spanfluence.metrics import average_ranks
 from spanfluence.model import TextClassifier
 from spanfluence.planting import RATES, TRIGGERS, Trigger
@@ -31,7 +31,7 @@ from spanfluence.scoring import (
 )
 from spanfluence.stages import Stages, settings_fingerprint
 from spanfluence.states import StateStore
-from spanfluence.units import Example, Unit, units_of
+from spanfluence.units import Example, Unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +105,10 @@ class Bench:
     """Parameters that scores of trained models speak of, where they are not those that were trained."""
 
     @cached_property
+    def _units(self) -> dict[str, list[Unit]]:
+        return {}
+
+    @cached_property
     def identity(self) -> dict[str, str]:
         """Fingerprints of everything the results depend on."""
         return {
@@ -127,7 +131,15 @@ class Bench:
     @cached_property
     def baselines(self) -> list[Scored]:
         """The cheap lists; quick enough to be made anew."""
-        return baseline_scores(self.train, self.tests, self.embed, seed=self.seed)
+        return baseline_scores(
+            self.train, self.tests, self.embed, seed=self.seed, units=self.units("span")
+        )
+
+    def units(self, kind: UnitKind) -> list[Unit]:
+        """The training units of a method, in the order of its scores' columns."""
+        if kind not in self._units:
+            self._units[kind] = self.classifier.visible_units(self.train, kind)
+        return self._units[kind]
 
     def scores_of(self, name: str, asked: Asked, *, seed: int | None = None) -> Scored:
         """One method's list, from the cache where it is there."""
@@ -135,9 +147,8 @@ class Bench:
         self._fill({name: asked}, seed)
         arrays = self.stages.arrays(*self._stage(name, asked, seed), dict)
         columns = {key: value for key, value in asked.items() if key == "units"}
-        row = method_named(asked.get("method", "pinpoint")).varied(**columns)
-        units = units_of(self.train, row.units[1])
-        return Scored(name, units, arrays["scores"], int(arrays["paper_sign"]))
+        row = starting_row(asked.get("method"), asked).varied(**columns)
+        return Scored(name, self.units(row.units[1]), arrays["scores"], int(arrays["paper_sign"]))
 
     def _stage(self, name: str, asked: Asked, seed: int) -> tuple[str, dict[str, Any]]:
         key = settings_fingerprint({"name": name, "seed": seed})[:8]

@@ -14,7 +14,7 @@ from spanfluence.metrics import bootstrap_lds, lds
 from spanfluence.retrain import Retrainer, accuracy, log_odds
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import SAME_LABEL, Scored
-from spanfluence.units import Example, Span, Unit, units_of
+from spanfluence.units import Example, Span, Unit
 
 KEPT = 0.5
 """Share of the instances (or of the spans) that a subset keeps."""
@@ -60,7 +60,7 @@ def span_lds(bench: Bench) -> Measured:
     """
     part = _part(bench)
     lists = part.scored
-    units = units_of(part.train, "span")
+    units = part.units("span")
     visible = _coins(part, "span-lds masks", len(units))
     return _measured(
         part,

@@ -110,7 +110,8 @@ def _cell(bench: Bench, model: Retrained, planted: Planted, rate: float, seed: i
     )
     lists += rank_votes(lists, bench.votes)
     if not bench.attribute:  # the baselines know nothing of parameters
-        lists += baseline_scores(planted.train, chosen.tests, bench.embed, seed=seed)
+        units = model.classifier.visible_units(planted.train, "span")
+        lists += baseline_scores(planted.train, chosen.tests, bench.embed, seed=seed, units=units)
     return {
         "trigger": planted.trigger.name,
         "kind": planted.trigger.kind,

@@ -30,7 +30,7 @@ from spanfluence.retrain import Retrainer
 from spanfluence.runs import RunFolder, versions
 from spanfluence.scoring import DEFAULT_METHODS, KNOWN_METHODS, MEMORY, Asked, check_tests
 from spanfluence.stages import Say, Stages
-from spanfluence.units import Example
+from spanfluence.units import Example, Span
 
 # Stages that retrain, or cost most, stand last.
 STAGES: dict[str, Callable[[Bench], list[Table]]] = {
@@ -129,10 +129,22 @@ def check_same_data(run: RunFolder, train: Sequence[Example], what: str) -> None
 
 def load_run(run: RunFolder, device: str = "cpu") -> TextClassifier:
     """The run's selected model with the settings it was trained with."""
-    settings = run.record()["settings"]
+    settings = run.settings()
     return TextClassifier.load(
         run.model, attribute=settings["attribute"], device=device, max_length=settings["max_length"]
     )
+
+
+def _with_read_spans(classifier: TextClassifier, train: Sequence[Example]) -> list[Example]:
+    """The examples without spans that the model does not read, which no measure could use."""
+    seen: dict[int, list[Span]] = {}
+    for unit in classifier.visible_units(train, "span"):
+        seen.setdefault(id(unit.example), []).extend(unit.spans)
+    whole = [len(seen[id(example)]) == len(example.spans) for example in train]
+    return [
+        example if same else replace(example, spans=tuple(seen[id(example)]))
+        for example, same in zip(train, whole, strict=True)
+    ]
 
 
 def open_bench(
@@ -162,9 +174,10 @@ def open_bench(
         from spanfluence.spans.embedding import SentenceEncoder
 
         embed = SentenceEncoder.load().embed
+    classifier = load_run(run)
     return Bench(
-        classifier=load_run(run),
-        train=train,
+        classifier=classifier,
+        train=_with_read_spans(classifier, train),
         tests=draw(spanned, explained, seed, "explained tests"),
         held_out=[test for test in tests if test.label is not None],
         retrainer=Retrainer.of_run(run, cache=out / "retrained", show=show),

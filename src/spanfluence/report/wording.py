@@ -12,6 +12,7 @@ IN_WORDS: dict[tuple[str, str], str] = {
     ("points", "final"): "the final model",
     ("points", "checkpoints"): "checkpoints of the training, each weighted by its learning rate",
     ("points", "delta"): "points one small training step away from the final model",
+    ("points", "given"): "points given by the caller",
     ("points", "delta-faithful"): "points one small training step away from the final model",
     ("curvature", "identity"): "none: gradients are compared as they are",
     ("curvature", "lissa"): "inverse Hessian, estimated by LiSSA",
