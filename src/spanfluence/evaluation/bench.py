@@ -13,7 +13,6 @@ import numpy as np
 from spanfluence.baselines import Embedder
 from spanfluence.data import fingerprint
 from spanfluence.errors import InputError
-from spanfluence.methods import method_named
 from spanfluence.metrics import average_ranks
 from spanfluence.model import TextClassifier
 from spanfluence.planting import RATES, TRIGGERS, Trigger
@@ -28,6 +27,7 @@ from spanfluence.scoring import (
     Scored,
     all_scores,
     baseline_scores,
+    method_row,
 )
 from spanfluence.stages import Stages, settings_fingerprint
 from spanfluence.units import Example, Unit, units_of
@@ -130,9 +130,7 @@ class Bench:
         seed = self.seed if seed is None else seed
         self._fill({name: asked}, seed)
         arrays = self.stages.arrays(*self._stage(name, asked, seed), dict)
-        columns = {key: value for key, value in asked.items() if key == "units"}
-        row = method_named(asked.get("method", "pinpoint")).varied(**columns)
-        units = units_of(self.train, row.units[1])
+        units = units_of(self.train, method_row(asked).units[1])
         return Scored(name, units, arrays["scores"], int(arrays["paper_sign"]))
 
     def _stage(self, name: str, asked: Asked, seed: int) -> tuple[str, dict[str, Any]]:
