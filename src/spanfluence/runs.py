@@ -144,11 +144,15 @@ class RunFolder:
             record,
         )
 
-    def prune(self, keep_last: int, keep_epoch: int) -> None:
-        """Drop old checkpoints; the newest alone keeps its optimizer state."""
+    def prune(self, keep_last: int, selected: int) -> None:
+        """Drop old checkpoints; the newest alone keeps its optimizer state.
+
+        Beside the newest ones, as many up to the selected epoch stay: methods over checkpoints take those.
+        """
         epochs = self.epochs()
-        for epoch in epochs[:-keep_last]:
-            if epoch != keep_epoch:
+        kept = {*epochs[-keep_last:], *range(selected - keep_last + 1, selected + 1)}
+        for epoch in epochs:
+            if epoch not in kept:
                 shutil.rmtree(self.epoch_folder(epoch))
         for epoch in epochs[:-1]:
             (self.epoch_folder(epoch) / "optimizer.safetensors").unlink(missing_ok=True)
