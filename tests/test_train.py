@@ -302,6 +302,8 @@ def test_the_record_of_a_run(finished, base):
     assert record["train"] == {"examples": 20, "fingerprint": fingerprint(TRAIN)}
     assert record["dev"] == {"examples": 8, "fingerprint": fingerprint(DEV)}
     assert record["finished"] is True
+    assert len(record["epoch_seconds"]) == 4
+    assert finished.training_seconds() == sum(record["epoch_seconds"]) > 0
     assert [row["epoch"] for row in record["history"]] == [1, 2, 3, 4]
     assert set(record["history"][0]) == {
         "epoch",

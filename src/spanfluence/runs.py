@@ -97,6 +97,11 @@ class RunFolder:
             raise InputError(f"{file} is not the record of a run (its format is not {FORMAT!r})")
         return found
 
+    def training_seconds(self) -> float | None:
+        """Time of all epochs; None for a run that did not write it down."""
+        times = self.record().get("epoch_seconds")
+        return sum(times) if times else None
+
     # Checkpoints ----------------------------------------------------------------------------------
 
     def epoch_folder(self, epoch: int) -> Path:

@@ -66,6 +66,8 @@ class Scored:
     """-1 where the paper's numbers are those of the opposite end of the list."""
     seconds: float = 0.0
     """Its share of the time of its pass."""
+    distances: tuple[float, ...] = ()
+    """Of its points from the final model."""
 
     @property
     def span_units(self) -> bool:
@@ -145,7 +147,8 @@ def all_scores(
         seconds = (time.perf_counter() - start) / len(names)
         for name, explainer, scores in zip(names, group, found, strict=True):
             sign = explainer.method.paper_sign
-            yield Scored(name, explainer.train_units, scores, sign, seconds)
+            distances = tuple(point.distance for point in explainer.points)
+            yield Scored(name, explainer.train_units, scores, sign, seconds, distances)
 
 
 def passes(
