@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,33 +28,45 @@ LINES: dict[str, tuple[str, str, str]] = {
 def _line(method: str, number: int) -> dict[str, Any]:
     size = len(PALETTE)
     spare = (PALETTE[number % size], STYLES[number // size % 4], MARKERS[number % 8])
-    color, style, marker = LINES.get(method, spare)
+    color, style, marker = LINES.get(method.split(" (")[0], spare)
     return {"color": color, "ls": style, "marker": marker, "ms": 5, "lw": 1.6}
 
 
-def curve_figure(table: Table, measures: Sequence[str], methods: Sequence[str], path: Path) -> None:
-    """One panel for each measure: its mean against K, a line for each method."""
-    figure = _figure(width=4.6 * len(measures) + 2.2, height=4.4)
-    panels = figure.subplots(1, len(measures), squeeze=False)[0]
-    for panel, measure in zip(panels, measures, strict=True):
-        for number, method in enumerate(methods):
-            rows = [row for row in table.rows if row["method"] == method]
-            panel.plot(
-                [row["K"] for row in rows],
-                [row[measure] for row in rows],
-                label=method,
-                **_line(method, number),
-            )
-        panel.set_xscale("log")
-        ks = sorted({int(str(row["K"])) for row in table.rows})
-        panel.set_xticks(ks, [str(k) for k in ks])
-        panel.minorticks_off()
-        panel.set_xlabel("K: units at the top of the list")
-        panel.set_ylabel(f"{measure} (%)")
-        panel.set_title(measure, fontsize=11)
-        _tidy(panel)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
+def curve_figure(
+    table: Table,
+    measures: Sequence[str],
+    methods: Sequence[str] | Mapping[str, Sequence[str]],
+    path: Path,
+) -> None:
+    """A panel for each measure: its mean against K, a line for each method.
+
+    Methods by title make a row of panels for each title.
+    """
+    groups = methods if isinstance(methods, Mapping) else {"": methods}
+    figure = _figure(width=4.6 * len(measures) + 2.4, height=4.4 * len(groups))
+    parts = figure.subfigures(len(groups), 1, squeeze=False)[:, 0]
+    for part, (title, names) in zip(parts, groups.items(), strict=True):
+        panels = part.subplots(1, len(measures), squeeze=False)[0]
+        for panel, measure in zip(panels, measures, strict=True):
+            _curves(panel, table, measure, names)
+            panel.set_title(f"{measure}, {title}" if title else measure, fontsize=11)
+        handles = panels[0].get_legend_handles_labels()
+        part.legend(*handles, loc="outside right center", frameon=False)
     _save(figure, path)
+
+
+def _curves(panel: Any, table: Table, measure: str, methods: Sequence[str]) -> None:
+    for number, method in enumerate(methods):
+        rows = [row for row in table.rows if row["method"] == method]
+        values = [row[measure] for row in rows]
+        panel.plot([row["K"] for row in rows], values, label=method, **_line(method, number))
+    panel.set_xscale("log")
+    ks = sorted({int(str(row["K"])) for row in table.rows})
+    panel.set_xticks(ks, [str(k) for k in ks])
+    panel.minorticks_off()
+    panel.set_xlabel("K: units at the top of the list")
+    panel.set_ylabel(f"{measure} (%)")
+    _tidy(panel)
 
 
 def bar_figure(table: Table, columns: Sequence[str], path: Path, *, label: str = "method") -> None:
