@@ -14,7 +14,7 @@ from spanfluence import Unit, scoring
 from spanfluence.data import save_examples
 from spanfluence.errors import InputError
 from spanfluence.evaluation.bench import Sizes
-from spanfluence.evaluation.figures import bar_figure, curve_figure
+from spanfluence.evaluation.figures import bar_figure, curve_figure, text_figure, wrapped
 from spanfluence.evaluation.runner import (
     changed_sizes,
     chosen_methods,
@@ -180,6 +180,22 @@ def test_markdown_and_csv():
         "| a\\|b | 1.00 [0.50, 1.50] |  |  |", "| c |  |  | 3 |", "", "Note.",
     ]  # fmt: skip
     assert table.csv().splitlines() == ["method,x,x low,x high,y,n", "a|b,1.0,0.5,1.5,,", "c,,,,,3"]
+
+
+def test_texts_are_wrapped_with_their_bold_parts():
+    assert wrapped(r"the **soup was** cold\_ish", 10) == [
+        [("the", False), (" ", False), ("soup", True)],
+        [("was", True)],
+        [("cold_ish", False)],
+    ]
+    assert wrapped(r"2 \*\* 3") == [[("2", False), (" **", False), (" 3", False)]]
+    assert wrapped("") == [[]]
+
+
+def test_texts_as_a_picture(tmp_path):
+    rows = [(f"method {i}", "$9 and **a span_** of $8^ more words " * 5) for i in range(9)]
+    text_figure("A **test** of it", rows, tmp_path / "t.png")
+    assert png_size(tmp_path / "t.png") > (800, 400)
 
 
 def test_figures(tmp_path):

@@ -18,7 +18,12 @@ NOISE = np.random.default_rng(0).normal(size=40) / 10
 
 @pytest.mark.parametrize(
     ("gap", "says"),
-    [((1, 0.5, 2), "yes"), ((-1, -2, -0.5), "no"), ((1, -1, 3), "unclear"), ((0, 0, 0), "unclear")],
+    [
+        ((1, 0.5, 2), "yes"),
+        ((-1, -2, -0.5), "no"),
+        ((1, -1, 3), "unclear"),
+        ((-9, -20, -1e-15), "unclear"),
+    ],
 )
 def test_an_interval_that_holds_zero_is_no_answer(gap, says):
     assert answer(Interval(*gap)) == says

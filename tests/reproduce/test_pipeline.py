@@ -88,7 +88,7 @@ def test_the_report_has_every_table_and_figure(plan):
         assert f"| {row} |  |" in report.split("## Faithfulness")[1].split("\n## ")[0]
     assert "| control | 55.11 |" in report
     assert "the list is upside down" in report
-    for name in ("curves", "sag", "lag"):
+    for name in ("curves", "sag", "lag", "case"):
         assert (plan.out / "figures" / f"{name}.png").stat().st_size > 10_000
     for name in ("agreement", "curves", "faithfulness", "ral", "case", "claims_agreement"):
         assert (plan.out / "tables" / f"{name}.csv").is_file()

@@ -157,7 +157,7 @@ def _notes(bench: Bench) -> tuple[str, ...]:
 def values_of_tests(scored: Scored, truth: Truth, bench: Bench) -> dict[str, np.ndarray]:
     """Column -> the value of each test at that K."""
     order = ranking(scored.scores, seed=bench.seed)
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for measure, title in MEASURES.items():
         means = top_means(order, getattr(truth, measure), bench.sizes.ks)
         found |= {f"{title}({k})": means[:, place] for place, k in enumerate(bench.sizes.ks)}

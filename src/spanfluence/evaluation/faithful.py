@@ -58,7 +58,7 @@ def faithfulness_table(bench: Bench, found: Sequence[Repeated] | None = None) ->
     """Mean and variance (x 100, as in the paper) over tests and repetitions."""
     found = correlations(bench) if found is None else found
     title = "Spearman correlation with the strictly faithful list, x 100"
-    notes = NOTES
+    notes: tuple[str, ...] = NOTES
     if "tracin++" in bench.methods and FURTHER not in {each.name for each in found}:
         notes = (*notes, f"No row '{FURTHER}': its points lie too far from the model.")
     return Table("faithfulness", title, [_row(bench, each) for each in found], notes)
@@ -93,7 +93,7 @@ def _repeated(bench: Bench, name: str, truth: np.ndarray) -> Repeated:
 
 
 def _solved(asked: Asked) -> bool:
-    return asked.get("curvature", method_row(asked).curvature) != "identity"
+    return bool(asked.get("curvature", method_row(asked).curvature) != "identity")
 
 
 def _further(bench: Bench, truth: np.ndarray) -> list[Repeated]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ BLUE, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#8c8c8c"
 PALETTE = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
 STYLES = ("-", "--", ":", "-.")
 MARKERS = "osD^vP*X"
+TEXT_WIDTH, LETTER, LINE, ROW_GAP = 96, 0.077, 0.19, 0.6  # letters; inches; inches; lines
 # A colour for each family, a fuller line for each plus sign, grey for what any method must beat.
 LINES: dict[str, tuple[str, str, str]] = {
     "if": (BLUE, ":", "o"), "if+": (BLUE, "--", "s"), "if++": (BLUE, "-", "D"),
@@ -100,6 +102,47 @@ def bar_figure(table: Table, columns: Sequence[str], path: Path, *, label: str =
         panel.legend(frameon=False, loc="lower right")
     _tidy(panel)
     _save(figure, path)
+
+
+def text_figure(title: str, rows: Sequence[tuple[str, str]], path: Path) -> None:
+    """Named texts below each other, wrapped, their parts in Markdown bold set off in colour."""
+    left = max(len(name) for name, _ in rows) + 2
+    blocks = [("", wrapped(title)), *((name, wrapped(text)) for name, text in rows)]
+    lines = sum(len(block) for _, block in blocks) + len(blocks) * ROW_GAP
+    figure = _figure(width=(left + TEXT_WIDTH + 2) * LETTER, height=(lines + 1) * LINE)
+    panel = figure.subplots()
+    panel.set_axis_off()
+    panel.set(xlim=(0, left + TEXT_WIDTH + 2), ylim=(lines + 0.5, -0.5))
+    # No formulas: reviews hold dollar signs.
+    font = {"family": "monospace", "fontsize": 9, "va": "center", "parse_math": False}
+    at = 0.0
+    for name, block in blocks:
+        panel.text(0.5, at, name, **font)
+        for line in block:
+            column = float(left)
+            for part, bold in line:
+                look = {"color": RED, "weight": "bold"} if bold else {"color": BLACK}
+                panel.text(column, at, part, **font, **look)
+                column += len(part)
+            at += 1
+        at += ROW_GAP
+        panel.axhline(at - 0.5 - ROW_GAP / 2, color="#dddddd", lw=0.7)
+    _save(figure, path)
+
+
+def wrapped(text: str, width: int = TEXT_WIDTH) -> list[list[tuple[str, bool]]]:
+    """Lines of (part, whether bold) of a text in Markdown with bold parts and escaped marks."""
+    lines: list[list[tuple[str, bool]]] = [[]]
+    used = 0
+    for number, piece in enumerate(re.split(r"(?<!\\)\*\*", text)):
+        for word in re.findall(r"\s*\S+|\s+$", re.sub(r"\\(.)", r"\1", piece)):
+            if used and used + len(word) > width:
+                lines.append([])
+                used = 0
+            word = word if used else word.lstrip()
+            lines[-1].append((word, number % 2 == 1))
+            used += len(word)
+    return lines
 
 
 def _shade(name: Any) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from spanfluence.baselines import words
 from spanfluence.evaluation.agreement import PAPER_SIGN, both_signs
 from spanfluence.evaluation.bench import Bench
+from spanfluence.evaluation.figures import text_figure
 from spanfluence.evaluation.tables import Table
 from spanfluence.metrics import ranking
 from spanfluence.reproduce.paper import CASE, CASE_ROWS
@@ -47,6 +49,15 @@ def case_table(bench: Bench) -> Table:
     )
     note = f"Rows with {PAPER_SIGN.strip(' ()')} show the top of the paper's list, our bottom."
     return Table("case", title, rows, (note,))
+
+
+def case_figure(table: Table, path: Path) -> None:
+    """The table as a picture: each method's first explanation, the span in colour."""
+    rows = []
+    for row in table.rows:
+        about = f" ({row['aspect']}: {row['label']})" if row["aspect"] else f" ({row['label']})"
+        rows.append((str(row["method"]), f"{row['first explanation']}{about}"))
+    text_figure(table.title, rows, path)
 
 
 def _cells(unit: Unit) -> dict[str, Any]:

@@ -21,6 +21,7 @@ PAIRS = (
 FALLING = ("if+", "if++", "tracin+", "tracin++")
 """Methods whose Sag and Lag fall as K grows, as the paper found; those of if and tracinf do not."""
 SEARCHED = ("tracin++", "if++", "pinpoint")
+ROUNDING = 1e-9  # of sums of equal numbers in another order
 NOTE = (
     "Differences are paired over tests, in percent, with a 95 % bootstrap interval that resamples sentences: "
     "yes or no where it leaves out 0, else unclear. Columns with the paper's sign compare the lists as the "
@@ -141,7 +142,7 @@ def _gap(bench: Bench, a: np.ndarray, b: np.ndarray) -> Interval:
 
 def answer(gap: Interval) -> str:
     """Whether a difference is above 0, as far as its interval tells."""
-    return "yes" if gap.low > 0 else "no" if gap.high < 0 else "unclear"
+    return "yes" if gap.low > ROUNDING else "no" if gap.high < -ROUNDING else "unclear"
 
 
 def _finding(more: Side, less: Side) -> str:

@@ -26,7 +26,7 @@ from spanfluence.evaluation.runner import (
 from spanfluence.evaluation.tables import Table, read_tables
 from spanfluence.files import write_text_atomic
 from spanfluence.reproduce import paper
-from spanfluence.reproduce.cases import case_table, is_paper_case
+from spanfluence.reproduce.cases import case_figure, case_table, is_paper_case
 from spanfluence.reproduce.claims import agreement_claims, faithfulness_claims
 from spanfluence.reproduce.inputs import annotate, load_splits, right_spans
 from spanfluence.reproduce.report import Reproduction, render
@@ -216,6 +216,8 @@ def _figures(plan: Plan, bench: Bench, found: dict[str, Table]) -> None:
         ]
         panels = {"our sign": ours, "the paper's signs": theirs}
         curve_figure(table, ("Sag", "Lag"), panels, folder / "curves.png")
+    if "case" in found:
+        case_figure(found["case"], folder / "case.png")
     if "agreement" in found:
         k = bench.sizes.ks[0]
         for measure in ("Sag", "Lag"):

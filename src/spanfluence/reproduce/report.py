@@ -63,7 +63,8 @@ def render(result: Reproduction) -> str:
     if "ral" in result.tables:
         parts += ["## Ral\n", beside(result, "ral", ("Ral",)).markdown()]
     if "case" in result.tables:
-        parts += ["## Case study\n", result.tables["case"].markdown()]
+        parts += ["## Case study\n", "![Case study](figures/case.png)\n"]
+        parts.append(result.tables["case"].markdown())
     return "\n".join([*parts, _times(result)])
 
 
@@ -111,9 +112,15 @@ def _faithfulness(result: Reproduction) -> Table:
     rows = []
     for row in table.rows:
         mean, variance = paper.FAITHFULNESS.get(str(row["method"]), (None, None))
-        theirs: dict[str, Cell] = {"method": row["method"], "mean, paper": mean}
-        ours = {f"{name}, ours" if name == "mean" else name: cell for name, cell in row.items()}
-        rows.append({**theirs, "mean, ours": ours["mean, ours"], "var., paper": variance, **ours})
+        both: dict[str, Cell] = {
+            "method": row["method"],
+            "mean, paper": mean,
+            "mean, ours": row["mean"],
+            "var., paper": variance,
+            "var., ours": row["var."],
+        }
+        further = {name: cell for name, cell in row.items() if name not in ("mean", "var.")}
+        rows.append({**both, **further})
     return Table(table.name, table.title, rows, table.notes)
 
 
