@@ -189,6 +189,44 @@ def test_the_bootstrap_of_a_ratio():
     assert metrics.bootstrap_ratio([1.0], [0.0], groups=["a"]) is None
 
 
+def test_groups_may_weigh_as_much_as_they_have_values():
+    found = metrics.bootstrap([0, 0, 0, 0, 1, 1], groups="aaaabb", equal_groups=False)
+    assert found.mean == pytest.approx(1 / 3)
+    assert (found.low, found.high) == (0.0, 1.0)
+    alone = np.random.default_rng(1).normal(size=40)
+    names = range(40)
+    assert metrics.bootstrap(alone, groups=names, equal_groups=False) == pytest.approx(
+        metrics.bootstrap(alone), abs=0.05
+    )
+    with pytest.raises(InputError, match="6 values in 2 groups"):
+        metrics.bootstrap(np.arange(6), groups="ab")
+
+
+def test_values_that_go_together_widen_the_interval():
+    values = np.random.default_rng(0).normal(size=50)
+    repeated, names = np.repeat(values, 8), np.repeat(np.arange(50), 8)
+    plain = metrics.bootstrap(repeated)
+    whole = metrics.bootstrap(repeated, groups=names, equal_groups=False)
+    assert whole.mean == pytest.approx(plain.mean)
+    assert (whole.high - whole.low) / (plain.high - plain.low) == pytest.approx(8**0.5, rel=0.15)
+
+
+def test_runs_and_values_are_both_resampled():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(1, 300))
+    one, rows = metrics.bootstrap_runs(values), metrics.bootstrap(values[0])
+    assert one.mean == pytest.approx(rows.mean)
+    assert one.high - one.low == pytest.approx(rows.high - rows.low, rel=0.1)
+    apart = values + np.array([[-1.0], [0.0], [1.0]])  # seeds that do not agree
+    found = metrics.bootstrap_runs(apart)
+    assert found.mean == pytest.approx(values.mean())
+    assert found.high - found.low > 3 * (one.high - one.low)
+    grouped = metrics.bootstrap_runs(np.array([[0.0, 0, 0, 0, 1, 1]]), groups="aaaabb")
+    assert grouped == pytest.approx((1 / 3, 0, 1))
+    with pytest.raises(InputError, match="must be a matrix"):
+        metrics.bootstrap_runs(np.ones(3))
+
+
 def test_the_bootstrap_of_an_auc():
     rng = np.random.default_rng(0)
     positive = np.arange(60) < 20

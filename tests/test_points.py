@@ -153,6 +153,16 @@ def test_checkpoints_come_in_order_with_their_learning_rates(tiny_folder, tmp_pa
     torch.testing.assert_close(moved, torch.tensor([0.0, 10.0, 0.0]))
 
 
+def test_checkpoints_end_with_the_selected_epoch(tiny_folder, tmp_path):
+    classifier = save_run(tmp_path, tiny_folder("bert"), dict.fromkeys(range(1, 8), 0.1))
+    run = RunFolder(tmp_path)
+    run.write_record({"finished": False})
+    assert [point.name for point in checkpoint_points(classifier)][-1] == "epoch-007"
+    run.write_record({"selected_epoch": 5, "finished": True})
+    names = [point.name for point in checkpoint_points(classifier)]
+    assert names == ["epoch-003", "epoch-004", "epoch-005"]
+
+
 def test_the_thousandth_epoch_comes_after_the_one_before(tiny_folder, tmp_path):
     classifier = save_run(tmp_path, tiny_folder("bert"), {998: 0.1, 999: 0.1, 1000: 0.1, 1001: 0.1})
     names = [point.name for point in checkpoint_points(classifier)]

@@ -45,14 +45,14 @@ def test_an_epoch_is_saved_whole_or_not_at_all(run, monkeypatch):
     assert run.epochs() == [1]
 
 
-def test_pruning_keeps_the_newest_and_the_best(run):
+def test_pruning_keeps_the_newest_and_those_up_to_the_selected(run):
     for epoch in range(1, 8):
         run.save_epoch(epoch, VALUES, STATE, {"epoch": epoch})
-    run.prune(keep_last=2, keep_epoch=3)
-    assert run.epochs() == [3, 6, 7]
-    assert [bool(run.load_epoch(epoch)[1]) for epoch in (3, 6, 7)] == [False, False, True]
-    run.prune(keep_last=9, keep_epoch=3)
-    assert run.epochs() == [3, 6, 7]
+    run.prune(keep_last=2, selected=3)
+    assert run.epochs() == [2, 3, 6, 7]
+    assert [bool(run.load_epoch(epoch)[1]) for epoch in (2, 3, 6, 7)] == [False] * 3 + [True]
+    run.prune(keep_last=9, selected=3)
+    assert run.epochs() == [2, 3, 6, 7]
 
 
 def test_a_record_carries_its_format_and_versions(run):

@@ -9,10 +9,11 @@ import pytest
 import tiny
 
 from spanfluence import Explainer, ModelPoint
+from spanfluence.curvature.lissa import Lissa
 from spanfluence.errors import InputError
-from spanfluence.influence import bytes_per_test
 from spanfluence.points import final_point
 from spanfluence.scoring import (
+    DEFAULT_METHODS,
     GRADIENT_COSINE,
     all_scores,
     baseline_scores,
@@ -71,14 +72,52 @@ def test_a_solver_holds_more_per_test(classifier):
     assert solved.bytes_per_test(classifier) == 3 * plain.bytes_per_test(classifier)
 
 
+def asked(*names: str) -> dict:
+    return {name: {"method": name} for name in names}
+
+
+def memory(classifier, *, tests: int = 2, sides: float) -> int:
+    """Bytes of the gradients of tests on so many test sides."""
+    own = sum(4 * parameter.numel() for parameter in classifier.attributed.values())
+    return int(tests * sides * own)
+
+
 def test_methods_with_the_same_points_run_in_one_pass(classifier):
-    asked = {
-        name: {"method": name} for name in ("faithful", "tracin++", "pinpoint", "tracin+", "if")
+    methods = asked("faithful", "tracin++", "pinpoint", "tracin+", "if", "tracinf")
+    found = passes(classifier, methods, 2, 1 << 30)
+    assert found == [["faithful", "pinpoint", "if"], ["tracin++", "tracin+", "tracinf"]]
+    # tracin+ and tracinf ask about whole tests alike; nothing else shares a test side here.
+    assert passes(classifier, methods, 2, memory(classifier, sides=1)) == [
+        ["faithful"], ["tracin++"], ["pinpoint"], ["tracin+", "tracinf"], ["if"],
+    ]  # fmt: skip
+
+
+def test_if_and_if_plus_always_share_their_solve(classifier):
+    methods = asked("if", "if+", "if++")
+    assert passes(classifier, methods, 2, memory(classifier, sides=4)) == [["if", "if+", "if++"]]
+    for sides in (3, 1):  # the second does not even hold one solve for both tests
+        found = passes(classifier, methods, 2, memory(classifier, sides=sides))
+        assert found == [["if", "if+"], ["if++"]]
+
+
+def test_settings_of_the_curvature_tell_solves_apart(classifier):
+    methods = {
+        "a": {"method": "if"},
+        "b": {"method": "if+", "curvature": Lissa(max_steps=3)},
+        "c": {"method": "if+", "damping": 1.0},
+        "d": {"method": "if+"},
     }
-    found = passes(classifier, asked, 2, 1 << 30)
-    assert found == [["faithful", "pinpoint"], ["tracin++", "tracin+"], ["if"]]
-    one = bytes_per_test(classifier, solved=False)
-    assert passes(classifier, asked, 2, 2 * one) == [[name] for name in asked]
+    assert passes(classifier, methods, 2, 0) == [["a", "d"], ["b"], ["c"]]
+
+
+def test_two_hundred_tests_in_ten_gigabytes(classifier):
+    """The evaluation's methods; a test of two layers of MiniLM takes 14.8 MB on each side."""
+    ten = memory(classifier, tests=200, sides=3.4)
+    found = passes(classifier, {**DEFAULT_METHODS, **asked("faithful")}, 200, ten)
+    assert found == [
+        ["if", "if+"], ["if++"], ["tracin", "control"], ["tracinf", "tracin+", "tracin++"],
+        ["pinpoint", "gradient cosine", "faithful"],
+    ]  # fmt: skip
 
 
 def test_baselines_also_among_the_tests_label():

@@ -37,6 +37,22 @@ def test_other_settings_compute_it_again(stages):
     assert stages.values("a", {"k": 2}, lambda: 3) == 2
 
 
+def test_results_of_an_older_format_are_computed_again(stages, tmp_path, monkeypatch):
+    stages.values("a", {"k": 1}, lambda: 1)
+    assert set(stages.all_seconds()) == {"a"}
+    monkeypatch.setattr("spanfluence.stages.FORMAT", 1000)
+    assert stages.all_seconds() == {}
+    assert stages.values("a", {"k": 1}, lambda: 2) == 2
+
+
+def test_times_of_all_calls_are_gathered(stages, tmp_path):
+    stages.values("a/b", {}, lambda: 1)
+    later = Stages(tmp_path, say=print)
+    later.values("c", {}, lambda: 1)
+    assert set(later.seconds) == {"c"}
+    assert set(later.all_seconds()) == {"a/b", "c"}
+
+
 def test_arrays_come_back_as_they_were(stages):
     stages.arrays("m", {}, lambda: {"s": np.eye(2, dtype=np.float32)})
     found = stages.arrays("m", {}, dict)

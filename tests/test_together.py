@@ -8,7 +8,9 @@ import tiny
 
 from spanfluence import Explainer, TextClassifier, scores_together
 from spanfluence.capture import Capture
+from spanfluence.curvature.lissa import Lissa
 from spanfluence.errors import InputError
+from spanfluence.influence import Influence
 
 TRAIN, TESTS = tiny.make_examples(14, seed=21), tiny.make_examples(3, seed=22)
 
@@ -60,6 +62,56 @@ def test_instances_and_spans_share_their_passes(classifier, monkeypatch):
     first.scores(TESTS)
     second.scores(TESTS)
     assert both < 0.75 * sum(seen), "the training side of both is the same"
+
+
+def solves(monkeypatch) -> list[int]:
+    """Vectors of every LiSSA solve, as they happen."""
+    seen: list[int] = []
+    original = Lissa.solve
+
+    def spy(self, problem, block):
+        seen.append(len(block[0]))
+        return original(self, problem, block)
+
+    monkeypatch.setattr(Lissa, "solve", spy)
+    return seen
+
+
+def test_if_and_if_plus_share_one_solve(classifier, monkeypatch):
+    few = Lissa(max_steps=3)
+    first = Explainer(classifier, TRAIN, "if", curvature=few)
+    group = [first, first.also("if+", curvature=few), first.also("if++", curvature=few)]
+    seen = solves(monkeypatch)
+    scores_together(group[:2], TESTS)
+    assert seen == [3]
+    seen.clear()
+    scores_together(group, TESTS)
+    assert seen == [3, 3]
+
+
+@pytest.mark.parametrize(("second", "blocks"), [("tracin+", 1), ("tracin++", 3)])
+def test_memory_is_counted_by_test_sides(classifier, monkeypatch, second, blocks):
+    """tracinf and tracin+ differ on the training side alone: together they need no more memory."""
+    own = sum(4 * parameter.numel() for parameter in classifier.attributed.values())
+    first = Explainer(classifier, TRAIN, "tracinf", memory_bytes=3 * own)
+    seen = []
+    original = Influence._test_sides
+
+    def spy(self, jobs, visit, block, batch_tokens):
+        seen.append(len(block))
+        return original(self, jobs, visit, block, batch_tokens)
+
+    monkeypatch.setattr(Influence, "_test_sides", spy)
+    scores_together([first, first.also(second)], TESTS)
+    assert len(seen) == blocks * len(first.points)
+
+
+def test_other_labels_of_the_same_tests_are_another_side(classifier):
+    first = Explainer(classifier, TRAIN, "faithful", label="given")
+    second = first.also("faithful", label="predicted")
+    together = scores_together([first, second], TESTS)
+    for explainer, scores in zip((first, second), together, strict=True):
+        np.testing.assert_allclose(scores, explainer.scores(TESTS), rtol=1e-4, atol=1e-6)
 
 
 def test_locality_drops_rows_and_work(classifier):

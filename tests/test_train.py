@@ -241,7 +241,7 @@ def test_the_selected_epoch_becomes_the_model_and_stays(base, tmp_path, monkeypa
     )
     run = RunFolder(tmp_path / "run")
     assert run.record()["selected_epoch"] == 2
-    assert run.epochs() == [2, 5, 6]
+    assert run.epochs() == [1, 2, 5, 6]
     states = [e for e in run.epochs() if (run.epoch_folder(e) / "optimizer.safetensors").exists()]
     assert states == [6], "only the newest can be resumed from"
     chosen, last = run.load_epoch(2)[0], run.load_epoch(6)[0]
@@ -302,6 +302,8 @@ def test_the_record_of_a_run(finished, base):
     assert record["train"] == {"examples": 20, "fingerprint": fingerprint(TRAIN)}
     assert record["dev"] == {"examples": 8, "fingerprint": fingerprint(DEV)}
     assert record["finished"] is True
+    assert len(record["epoch_seconds"]) == 4
+    assert finished.training_seconds() == sum(record["epoch_seconds"]) > 0
     assert [row["epoch"] for row in record["history"]] == [1, 2, 3, 4]
     assert set(record["history"][0]) == {
         "epoch",

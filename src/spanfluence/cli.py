@@ -150,7 +150,9 @@ def train(
     ] = 0,
     clip: Annotated[float, typer.Option(help="Shorten gradients to this length; 0 never.")] = 0.0,
     max_length: Annotated[int | None, typer.Option(help="Read at most so many tokens.")] = None,
-    keep: Annotated[int, typer.Option(help="Checkpoints to keep beside the selected one.")] = 3,
+    keep: Annotated[
+        int, typer.Option(help="Checkpoints to keep: the newest, and those up to the selected one.")
+    ] = 3,
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
     resume: Annotated[bool, typer.Option(help="Continue a run that was interrupted.")] = False,

@@ -155,7 +155,9 @@ def reproduce(
     removal_train: Annotated[
         int | None, typer.Option(help="Training rows for Ral; default: all.")
     ] = None,
-    faithful_tests: Annotated[int, typer.Option(help="Tests of the faithfulness table.")] = 50,
+    faithful_tests: Annotated[
+        int, typer.Option(help="Tests of if++ in the faithfulness table.")
+    ] = 50,
     memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
 ) -> None:

@@ -6,10 +6,11 @@ score(u', u) = sum_i w_i scale< P_i s(u'; theta_i), s(u; theta_i) > weight(u)
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -27,6 +28,23 @@ from spanfluence.model import TextClassifier
 from spanfluence.points import ModelPoint
 
 
+class SideKey(NamedTuple):
+    """What P s(u') depends on beside its point: methods with equal keys share one test side."""
+
+    tests: Hashable  # which tests, asked about which labels
+    operator: Hashable  # None for the identity
+    kind: str
+    target: str
+    contrast: str
+    locality: str
+
+    @classmethod
+    def of(cls, method: Method, *, tests: Hashable, operator: Hashable) -> SideKey:
+        """The key of a method's test side."""
+        columns = (method.units[0], method.target, method.contrast, method.locality)
+        return cls(tests, operator, *columns)
+
+
 @dataclass(frozen=True, eq=False)
 class Job:
     """One score matrix that is wanted: a method at its points, its tests and its training units."""
@@ -37,10 +55,17 @@ class Job:
     tests: Side
     train: Side
 
+    def side_key(self, index: int) -> SideKey:
+        """The key of the test side at one of the points."""
+        tests = (id(self.tests.units), id(self.tests.label_ids))
+        operator = self.operators[index]
+        return SideKey.of(
+            self.method, tests=tests, operator=None if operator is None else id(operator)
+        )
+
     def bytes_per_test(self, classifier: TextClassifier) -> int:
         """Bytes that the gradients of one test take."""
-        solved = any(operator is not None for operator in self.operators)
-        return bytes_per_test(classifier, solved=solved)
+        return max(bytes_per_test(classifier, {self.side_key(i)}) for i in range(len(self.points)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +149,7 @@ class Influence:
         self, jobs: Sequence[Job], visits: Sequence[Visit], memory_bytes: int
     ) -> list[Int[np.ndarray, " rows"]]:
         each = max(
-            sum(jobs[number].bytes_per_test(self.classifier) for number, _ in visit)
+            bytes_per_test(self.classifier, {jobs[number].side_key(i) for number, i in visit})
             for visit in visits
         )
         if each > memory_bytes:
@@ -143,13 +168,11 @@ class Influence:
         batch_tokens: int,
     ) -> list[_TestSide]:
         """At the present point, per visitor. Jobs that differ only on the training side share theirs."""
-        known: dict[Hashable, _TestSide] = {}
+        known: dict[SideKey, _TestSide] = {}
         prepared = []
         for number, index in visit:
-            method, tests = jobs[number].method, jobs[number].tests
-            operator = jobs[number].operators[index]
-            columns = (tests.kind, method.target, method.contrast, method.locality)
-            key = (id(tests.units), id(operator), columns)
+            tests, operator = jobs[number].tests, jobs[number].operators[index]
+            key = jobs[number].side_key(index)
             if key not in known:
                 units, label_ids = [tests.units[r] for r in block], tests.label_ids[block]
                 side = replace(tests, units=units, label_ids=label_ids)
@@ -213,10 +236,14 @@ def _shared_out(advance: Callable[[int], None], turns: int) -> Callable[[int], N
     return count
 
 
-def bytes_per_test(classifier: TextClassifier, *, solved: bool) -> int:
-    """Bytes that the gradients of one test take; a solve holds vectors, solution and products."""
+def bytes_per_test(classifier: TextClassifier, sides: Collection[SideKey]) -> int:
+    """Bytes that the gradients of one test take at one point, on all of these test sides.
+
+    Sides are solved one after the other, and a solve holds the vectors and products beside the solution.
+    """
     own = sum(4 * p.numel() for p in classifier.attributed.values())
-    return own * (3 if solved else 1)
+    solved = any(side.operator is not None for side in sides)
+    return own * (len(sides) + (2 if solved else 0))
 
 
 def _scores(method: Method, tests: _TestSide, train: UnitGradients) -> Float[Tensor, "tests units"]:

@@ -208,6 +208,7 @@ def bootstrap(
     values: Sequence[float] | Float[np.ndarray, " n"],
     *,
     groups: Sequence[object] | None = None,
+    equal_groups: bool = True,
     seed: int = 0,
     draws: int = 2000,
     level: float = 0.95,
@@ -215,16 +216,62 @@ def bootstrap(
     """Mean with its percentile bootstrap interval, from the seed.
 
     With `groups` (one name per value, e.g. the trigger a test belongs to) whole groups are resampled,
-    since values within one are not independent; each group then weighs the same.
+    since values within one are not independent; each group then weighs the same, or with
+    `equal_groups=False` as much as it has values (the mean stays that of all values).
     """
     sample = np.asarray(values, dtype=np.float64)
     if not len(sample):
         raise InputError("no values to average: give at least one")
-    if groups is not None:
-        names = np.array(list(map(str, groups)))
-        sample = np.array([sample[names == name].mean() for name in sorted(set(names.tolist()))])
-    rows = numpy_generator(seed, "bootstrap").integers(len(sample), size=(draws, len(sample)))
-    return _interval(float(sample.mean()), sample[rows].mean(axis=1), level)
+    sums, counts = _by_group(sample[None, :], groups)
+    totals = sums[0]
+    if equal_groups:
+        totals, counts = totals / counts, np.ones_like(counts)
+    rows = numpy_generator(seed, "bootstrap").integers(len(totals), size=(draws, len(totals)))
+    found = totals[rows].sum(axis=1) / counts[rows].sum(axis=1)
+    return _interval(float(totals.sum() / counts.sum()), found, level)
+
+
+def bootstrap_runs(
+    values: Float[np.ndarray, "runs n"],
+    *,
+    groups: Sequence[object] | None = None,
+    seed: int = 0,
+    draws: int = 2000,
+    level: float = 0.95,
+) -> Interval:
+    """Mean of values that were taken in several runs (seeds), with an interval over runs and values.
+
+    Runs are resampled, and, by themselves, the values: whole `groups`, each as heavy as it has values.
+    """
+    sample = np.asarray(values, dtype=np.float64)
+    if sample.ndim != 2 or not sample.size:
+        raise InputError(f"values {sample.shape} must be a matrix (runs, values) that is not empty")
+    sums, counts = _by_group(sample, groups)
+    rng = numpy_generator(seed, "bootstrap-runs")
+    runs = _multiplicities(rng, len(sums), draws)
+    drawn = _multiplicities(rng, len(counts), draws)
+    found = ((runs @ sums) * drawn).sum(axis=1) / (len(sums) * (drawn @ counts))
+    return _interval(float(sample.mean()), found, level)
+
+
+def _by_group(
+    values: Float[np.ndarray, "runs n"], groups: Sequence[object] | None
+) -> tuple[Float[np.ndarray, "runs groups"], Float[np.ndarray, " groups"]]:
+    """Sums of the values of each group, and its size; without groups every value is one."""
+    if groups is None:
+        return values, np.ones(values.shape[1])
+    if len(groups) != values.shape[1]:
+        raise InputError(f"{values.shape[1]} values in {len(groups)} groups: name one for each")
+    _, inverse = np.unique(np.array(list(map(str, groups))), return_inverse=True)
+    counts = np.bincount(inverse).astype(np.float64)
+    return np.stack([np.bincount(inverse, weights=row) for row in values]), counts
+
+
+def _multiplicities(
+    rng: np.random.Generator, size: int, draws: int
+) -> Float[np.ndarray, "draws items"]:
+    """How often each of `size` items comes in a resample, for every draw."""
+    return rng.multinomial(size, np.full(size, 1 / size), size=draws).astype(np.float64)
 
 
 def bootstrap_ratio(

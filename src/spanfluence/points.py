@@ -17,6 +17,7 @@ from spanfluence.errors import InputError, NumericsError
 from spanfluence.loading import read_checkpoint
 from spanfluence.model import MAX_TOKENS, TextClassifier, requiring_gradients, text_losses
 from spanfluence.rng import numpy_generator
+from spanfluence.runs import RunFolder
 from spanfluence.units import Example
 
 FAITHFUL_LIMIT = 0.5  # "1 > delta >> ||theta_i - theta||": half of 1 is no longer well below it
@@ -71,9 +72,10 @@ def placed(point: ModelPoint, final: Mapping[str, Tensor]) -> ModelPoint:
 def checkpoint_points(
     classifier: TextClassifier, folder: Path | None = None, last: int = 3
 ) -> list[ModelPoint]:
-    """Checkpoints of the most recent epochs, weighted by their learning rate (TracIn).
+    """Checkpoints of the last epochs up to the selected one, weighted by their learning rate (TracIn).
 
-    `folder` holds `epoch-NNN/` folders; by default the `checkpoints` beside the classifier's model.
+    `folder` holds `epoch-NNN/` folders; by default the `checkpoints` beside the classifier's model. Epochs
+    after the one that the run's record names as selected are no part of the model's history.
     """
     folder = folder or _checkpoints_beside(classifier)
     epochs = sorted(folder.glob("epoch-*/point.json"), key=_epoch_number)
@@ -82,6 +84,9 @@ def checkpoint_points(
             f"no checkpoints in {folder}: train with 'spanfluence train', pass points=[ModelPoint(...)], "
             "or use a method that needs none (tracinf, tracin+, tracin++)"
         )
+    selected = _selected_epoch(folder)
+    if selected is not None:
+        epochs = [record for record in epochs if _epoch_number(record) <= selected]
     points = []
     for record in epochs[-last:]:
         parameters = read_checkpoint(record.parent / "point.safetensors")
@@ -104,6 +109,15 @@ def _learning_rate(record: Path) -> float:
 
 def _epoch_number(record: Path) -> int:
     return int(record.parent.name.removeprefix("epoch-"))
+
+
+def _selected_epoch(checkpoints: Path) -> int | None:
+    """The epoch whose parameters became the model; None where no finished run tells."""
+    run = RunFolder(checkpoints.parent)
+    if not (run.path / "run.json").is_file():
+        return None
+    selected: int | None = run.record().get("selected_epoch")
+    return selected
 
 
 def _checkpoints_beside(classifier: TextClassifier) -> Path:

@@ -114,6 +114,11 @@ class RunFolder:
         names = ("run.json", self.train_file.name)
         return [file for name in names for file in self.path.glob(f".{name}.*.tmp")]
 
+    def training_seconds(self) -> float | None:
+        """Time of all epochs; None for a run that did not write it down."""
+        times = self.record().get("epoch_seconds")
+        return sum(times) if times else None
+
     # Checkpoints ----------------------------------------------------------------------------------
 
     def epoch_folder(self, epoch: int) -> Path:
@@ -159,11 +164,15 @@ class RunFolder:
             record,
         )
 
-    def prune(self, keep_last: int, keep_epoch: int) -> None:
-        """Drop old checkpoints; the newest alone keeps its optimizer state."""
+    def prune(self, keep_last: int, selected: int) -> None:
+        """Drop old checkpoints; the newest alone keeps its optimizer state.
+
+        Beside the newest ones, as many up to the selected epoch stay: methods over checkpoints take those.
+        """
         epochs = self.epochs()
-        for epoch in epochs[:-keep_last]:
-            if epoch != keep_epoch:
+        kept = {*epochs[-keep_last:], *range(selected - keep_last + 1, selected + 1)}
+        for epoch in epochs:
+            if epoch not in kept:
                 shutil.rmtree(self.epoch_folder(epoch))
         for epoch in epochs[:-1]:
             (self.epoch_folder(epoch) / "optimizer.safetensors").unlink(missing_ok=True)

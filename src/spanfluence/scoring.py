@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,8 @@ from spanfluence import baselines
 from spanfluence.baselines import Embedder
 from spanfluence.errors import InputError
 from spanfluence.explain import Explainer
-from spanfluence.influence import bytes_per_test
-from spanfluence.methods import starting_row
+from spanfluence.influence import SideKey, bytes_per_test
+from spanfluence.methods import CHOICES, Method, starting_row
 from spanfluence.metrics import Matrix
 from spanfluence.model import LabelChoice, TextClassifier
 from spanfluence.points import ModelPoint
@@ -66,6 +66,8 @@ class Scored:
     """-1 where the paper's numbers are those of the opposite end of the list."""
     seconds: float = 0.0
     """Its share of the time of its pass."""
+    distances: tuple[float, ...] = ()
+    """Of its points from the final model."""
 
     @property
     def span_units(self) -> bool:
@@ -145,30 +147,59 @@ def all_scores(
         seconds = (time.perf_counter() - start) / len(names)
         for name, explainer, scores in zip(names, group, found, strict=True):
             sign = explainer.method.paper_sign
-            yield Scored(name, explainer.train_units, scores, sign, seconds)
+            distances = tuple(point.distance for point in explainer.points)
+            yield Scored(name, explainer.train_units, scores, sign, seconds, distances)
 
 
 def passes(
     classifier: TextClassifier, methods: Mapping[str, Asked], tests: int, memory_bytes: int
 ) -> list[list[str]]:
-    """Methods that run together: of the same points and curvature, as many as fit in one block.
+    """Methods that run together: of the same points, as many as fit in one block of tests.
 
-    More would cost passes: the tests' gradients of all of them lie in memory at once.
+    More would cost passes: the tests' gradients of all of them lie in memory at once. What lies there is
+    counted by test sides, not by methods: one whose side is there already (`if+` after `if`, which then
+    share their solve) always joins.
     """
-    groups: list[list[str]] = []
-    open_groups: dict[tuple[str, str], list[str]] = {}
+    groups: list[_Group] = []
     for name, asked in methods.items():
-        row = starting_row(asked.get("method"), asked)
-        points, curvature = asked.get("points", row.points), asked.get("curvature", row.curvature)
-        key = (str(points), str(curvature))
-        group = open_groups.get(key)
-        each = bytes_per_test(classifier, solved=curvature != "identity")
-        need = tests * each * (len(group or ()) + 1)
-        if group is None or need > memory_bytes:
-            group = open_groups[key] = []
+        points = str(asked.get("points", method_row(asked).points))
+        side = _side_key(asked)
+        alike = [group for group in groups if group.points == points]
+        free = [group for group in alike if side in group.sides]
+        if not free and alike:
+            need = tests * bytes_per_test(classifier, alike[-1].sides | {side})
+            free = alike[-1:] if need <= memory_bytes else []
+        group = free[0] if free else _Group(points)
+        if not free:
             groups.append(group)
-        group.append(name)
-    return groups
+        group.names.append(name)
+        group.sides.add(side)
+    return [group.names for group in groups]
+
+
+@dataclass
+class _Group:
+    """Methods of one pass, and the test sides that they need."""
+
+    points: str
+    names: list[str] = field(default_factory=list)
+    sides: set[SideKey] = field(default_factory=set)
+
+
+def method_row(asked: Asked) -> Method:
+    """The row of the table that is asked for, with its changed columns of one word."""
+    columns = {name: asked[name] for name in (*CHOICES, "units") if name in asked}
+    named = {n: v for n, v in columns.items() if n == "units" or isinstance(v, str)}
+    return starting_row(asked.get("method"), asked).varied(**named)
+
+
+def _side_key(asked: Asked) -> SideKey:
+    """What `Job.side_key` will tell apart, before there is a job."""
+    row = method_row(asked)
+    how = [str(asked.get(name)) for name in ("damping", "curvature_sample", "seed")]
+    curvature = asked.get("curvature", row.curvature)
+    operator = None if curvature == "identity" else (str(curvature), *how)
+    return SideKey.of(row, tests=asked.get("label"), operator=operator)
 
 
 def baseline_scores(

@@ -4,7 +4,8 @@ OUT/stages/NAME/stage.json    settings, their fingerprint, versions, seconds tak
 OUT/stages/NAME/result.json   or arrays.npz: what the stage found
 
 A stage folder appears whole or not at all. A job that was interrupted skips what is there with the same
-fingerprint; a stage whose settings changed is computed again.
+fingerprint; a stage whose settings changed is computed again. So is one that was computed before FORMAT was
+raised: raise it with every change of code after which old results would be wrong.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ import numpy as np
 from spanfluence.errors import InputError
 from spanfluence.files import replace_folder_atomic
 from spanfluence.runs import versions
+
+FORMAT = 2
 
 Say = Callable[[str], None]
 Arrays = dict[str, np.ndarray]
@@ -73,7 +76,7 @@ class Stages:
     def has(self, name: str, settings: Mapping[str, Any]) -> bool:
         """Whether the stage is there with these settings."""
         record = _record(self._path(name))
-        return record is not None and record["fingerprint"] == settings_fingerprint(settings)
+        return record is not None and record["fingerprint"] == _fingerprint(settings)
 
     def folder_of(
         self,
@@ -100,7 +103,8 @@ class Stages:
             self.seconds[name] = round(took, 3)
             record = {
                 "stage": name,
-                "fingerprint": settings_fingerprint(settings),
+                "format": FORMAT,
+                "fingerprint": _fingerprint(settings),
                 "settings": settings,
                 "seconds": self.seconds[name],
                 "versions": versions(),
@@ -111,10 +115,23 @@ class Stages:
         self.say(f"{name}: {self.seconds[name]:.1f} s")
         return path
 
+    def all_seconds(self) -> dict[str, float]:
+        """Time of every stage in the folder, whichever call computed it."""
+        found = {}
+        for file in sorted((self.folder / "stages").rglob("stage.json")):
+            record = _record(file.parent)
+            if record is not None and record.get("format") == FORMAT:
+                found[str(record["stage"])] = float(record["seconds"])
+        return found
+
     def _path(self, name: str) -> Path:
         if not name or any(part in ("", ".", "..") for part in name.split("/")):
             raise InputError(f"{name!r} is not the name of a stage")
         return self.folder / "stages" / name
+
+
+def _fingerprint(settings: Mapping[str, Any]) -> str:
+    return settings_fingerprint({"format": FORMAT, "settings": settings})
 
 
 def _record(path: Path) -> dict[str, Any] | None:

@@ -27,7 +27,7 @@ class TrainSettings:
 
     `warmup`: steps over which the learning rate rises from nothing; `clip`: the longest gradient that a
     step takes as it is (0: any). `patience`: stop after so many epochs without a better dev accuracy (0:
-    never). `keep`: how many of the newest checkpoints stay on disk (the selected epoch always does).
+    never). `keep`: how many of the newest checkpoints stay on disk, and of those up to the selected epoch.
     """
 
     learning_rate: float = 1e-4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -64,14 +65,15 @@ def train_classifier(
         fit = _Fit(classifier, chosen, run, train, dev, show_progress)
         made = _begin(run, record, train)  # only now: bad input leaves nothing behind
         try:
-            history = fit.run_epochs(record)
+            history, times = fit.run_epochs(record)
         except NumericsError as error:
             raise _ended(run, error, made=made) from None
     best = best_epoch(history)
     classifier_state, _, _ = run.load_epoch(best)
     with classifier.at(classifier_state), replace_folder_atomic(run.model) as folder:
         classifier.save(folder)
-    run.write_record({**record, "history": history, "selected_epoch": best, "finished": True})
+    done = {"history": history, "epoch_seconds": times, "selected_epoch": best, "finished": True}
+    run.write_record({**record, **done})
     _draw_curve(history, best, run.path / "curve.png")
     selected = TextClassifier.load(
         run.model, attribute=chosen.attribute, device=device, max_length=chosen.max_length
@@ -209,9 +211,11 @@ class _Fit(TailFit):
         self.dev_ids = None if dev is None else classifier.label_ids(dev, "given")
         self.names = list(classifier.attributed)
 
-    def run_epochs(self, record: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Train from the newest checkpoint on; returns one record per epoch."""
+    def run_epochs(self, record: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[float]]:
+        """Train from the newest checkpoint on; returns one record per epoch, and their seconds."""
         history = self._restore()
+        times = list(self.run.record().get("epoch_seconds", ()))[: len(history)]
+        start = time.perf_counter()  # the first epoch's time holds that of the trunk
         self.fill_states(self.dev or [])
         while not self._finished(history):
             epoch = len(history) + 1
@@ -229,8 +233,10 @@ class _Fit(TailFit):
             point = {**history[-1], "history": history}
             self.run.save_epoch(epoch, self.classifier.attributed, self._optimizer_state(), point)
             self.run.prune(self.settings.keep, best_epoch(history))
-            self.run.write_record({**record, "history": history, "finished": False})
-        return history
+            start, times = time.perf_counter(), [*times, round(time.perf_counter() - start, 3)]
+            so_far = {"history": history, "epoch_seconds": times, "finished": False}
+            self.run.write_record({**record, **so_far})
+        return history, times
 
     def _finished(self, history: Sequence[Mapping[str, Any]]) -> bool:
         if len(history) >= self.settings.epochs:

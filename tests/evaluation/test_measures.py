@@ -9,19 +9,22 @@ import benches
 import numpy as np
 import pytest
 
-from spanfluence import Example, Span, Unit
+from spanfluence import Example, Span, Unit, scoring
+from spanfluence.curvature.lissa import Lissa
 from spanfluence.errors import InputError, NumericsError
-from spanfluence.evaluation import ablation, planted, removal, sanity
+from spanfluence.evaluation import ablation, faithful, planted, removal, sanity
 from spanfluence.evaluation.agreement import PAPER_SIGN, Judge, agreement_table, curve_table
 from spanfluence.evaluation.bench import Sizes, draw, rank_votes
-from spanfluence.evaluation.faithful import faithfulness_table
+from spanfluence.evaluation.faithful import FURTHER, faithfulness_table
 from spanfluence.evaluation.lds import lds_table, span_lds_table
 from spanfluence.evaluation.mislabel import flip_labels, mislabel_table
 from spanfluence.evaluation.removal import removal_table
 from spanfluence.evaluation.sanity import sanity_table
 from spanfluence.evaluation.span_removal import masks, random_spans, span_removal_table
 from spanfluence.metrics import Interval
-from spanfluence.scoring import Scored
+from spanfluence.points import DeltaFaithful
+from spanfluence.scoring import GRADIENT_COSINE, Scored
+from spanfluence.stages import Stages
 
 BASELINES = [
     name + suffix
@@ -43,14 +46,54 @@ def ordered(cell: Interval) -> bool:
 def test_agreement_shows_every_list_both_signs_and_chance(bench):
     table = agreement_table(bench, Judge(bench))
     lag = column(table, "Lag(2)")
-    assert set(lag) == {*LISTS, f"tracin+{PAPER_SIGN}", "chance"}
-    assert all(ordered(cell) for name, cell in lag.items() if name != "chance")
+    chances = {"chance", "chance, whole texts"}
+    assert set(lag) == {*LISTS, f"tracin+{PAPER_SIGN}", *chances}
+    assert all(ordered(cell) for name, cell in lag.items() if name not in chances)
     assert lag["random, same label"].mean == 100
     assert 0 < lag["chance"] < 100
     sentence = column(table, "Sag, sentence encoder(2)")
     assert sentence["embedding"].mean == max(
-        cell.mean for name, cell in sentence.items() if name not in ("chance", "tracinf")
+        cell.mean for name, cell in sentence.items() if name not in {*chances, "tracinf"}
     )
+    assert column(table, "Sag(2)")["chance"] != column(table, "Sag(2)")["chance, whole texts"]
+
+
+def test_chance_of_whole_texts_stands_beside_methods_that_list_them(bench):
+    part = replace(bench, methods={"pinpoint": {"method": "pinpoint"}})
+    table = agreement_table(part, Judge(part))
+    assert [row["method"] for row in table.rows][-1] == "chance"
+
+
+@pytest.mark.parametrize("encoder", ["minilm", "another"])
+def test_the_notes_tell_where_the_encoder_is_no_stranger(bench, encoder, monkeypatch):
+    monkeypatch.setattr(bench.retrainer, "base", "minilm")
+    table = agreement_table(replace(bench, encoder=encoder), Judge(bench))
+    notes = " ".join(table.notes)
+    assert ("is also the base of the explained model" in notes) == (encoder == "minilm")
+    assert "By construction, 'embedding'" in notes
+
+
+def test_tests_of_one_sentence_are_resampled_together(bench):
+    """Tests that repeat each other say no more than one of them."""
+    part = replace(bench, tests=bench.tests[:3])
+    rows = column(agreement_table(part, Judge(part)), "Lag(2)")
+    again = replace(bench, tests=[*part.tests] * 4, name="again")
+    for name, cell in column(agreement_table(again, Judge(again)), "Lag(2)").items():
+        if isinstance(cell, Interval) and not name.startswith("random"):
+            assert cell.high - cell.low >= 0.6 * (rows[name].high - rows[name].low)
+
+
+def test_each_unit_is_embedded_once(bench, monkeypatch):
+    seen = []
+    original = type(bench.classifier).embeddings
+
+    def spy(self, units):
+        seen.extend(units)
+        return original(self, units)
+
+    monkeypatch.setattr(type(bench.classifier), "embeddings", spy)
+    agreement_table(bench, Judge(bench))
+    assert len(seen) == len(set(seen))
 
 
 def test_the_papers_sign_is_the_other_end_of_the_list(bench):
@@ -65,6 +108,15 @@ def test_a_k_longer_than_the_list(bench):
     part = replace(bench, sizes=replace(bench.sizes, ks=(1000,)))
     with pytest.raises(InputError, match="K=1000 does not fit a list of 40"):
         agreement_table(part, Judge(part))
+    assert not (bench.stages.folder / "stages").exists(), "told before anything is scored"
+
+
+def test_a_single_class(bench):
+    same = [replace(example, label="positive") for example in bench.train]
+    part = replace(bench, train=same)
+    with pytest.raises(InputError, match="single class"):
+        agreement_table(part, Judge(part))
+    assert not (bench.stages.folder / "stages").exists()
 
 
 def test_curves_have_a_row_for_each_k(bench):
@@ -72,12 +124,56 @@ def test_curves_have_a_row_for_each_k(bench):
     assert [row["K"] for row in table.rows if row["method"] == "pinpoint"] == [1, 2, 5, 10]
 
 
+def faithful_methods(*names: str) -> dict:
+    few = {"curvature": Lissa(max_steps=2)}
+    return {n: {"method": n, **(few if n.startswith("if") else {})} for n in names}
+
+
 def test_faithfulness_repeats_what_is_drawn(bench):
-    methods = {name: {"method": name} for name in ("control", "tracin++")}
+    methods = faithful_methods("control", "tracin++", "if++", "pinpoint")
+    methods["gradient cosine"] = GRADIENT_COSINE
     table = faithfulness_table(replace(bench, methods=methods))
-    assert column(table, "repetitions") == {"control": 1, "tracin++": 2}
+    once = dict.fromkeys(
+        ("control", FURTHER, "gradient cosine", "pinpoint", "random", "bm25", "embedding"), 1
+    )
+    assert column(table, "repetitions") == {**once, "tracin++": 2, "if++": 2}
+    tests = dict.fromkeys([*once, "tracin++"], 5)
+    assert column(table, "tests") == {**tests, "if++": 3}
     assert all(ordered(cell) for cell in column(table, "mean").values())
-    assert column(table, "mean")["tracin++"].mean > 95  # points this close order alike
+    means = {name: cell.mean for name, cell in column(table, "mean").items()}
+    assert means["tracin++"] > 95  # points this close order alike
+    assert means["gradient cosine"] > means["random"]
+    distances = column(table, "distance")
+    assert distances["tracin++"] < 0.1 * distances[FURTHER]
+    assert distances["pinpoint"] == 0
+    assert distances["bm25"] is None
+    assert column(table, "sd over repetitions")["control"] is None
+
+
+def test_the_first_repetition_is_the_list_of_all_tables(bench, monkeypatch):
+    part = replace(bench, methods=faithful_methods("control", "tracin++", "if++"))
+    alone = faithfulness_table(replace(part, stages=Stages(bench.stages.folder / "alone", say=str)))
+    assert part.scored
+    asked = []
+    original = scoring.all_scores
+
+    def spy(classifier, train, tests, methods, *, seed, **options):
+        asked.extend((name, len(tests), seed) for name in methods)
+        return original(classifier, train, tests, methods, seed=seed, **options)
+
+    monkeypatch.setattr("spanfluence.evaluation.bench.all_scores", spy)
+    table = faithfulness_table(part)
+    assert asked == [("faithful", 5, 0), ("tracin++", 5, 1), ("if++", 3, 1), (FURTHER, 5, 0)]
+    for name, cell in column(table, "mean").items():
+        assert cell == pytest.approx(column(alone, "mean")[name], abs=0.2)
+
+
+def test_points_that_are_too_far_have_no_row(bench, monkeypatch):
+    far = {"method": "tracin++", "points": DeltaFaithful(optimizer="adamw", learning_rate=1.0)}
+    monkeypatch.setattr(faithful, "FURTHER_POINTS", far)
+    table = faithfulness_table(replace(bench, methods=faithful_methods("tracin++")))
+    assert FURTHER not in column(table, "mean")
+    assert table.notes[-1].startswith(f"No row '{FURTHER}'")
 
 
 def test_ral_retrains_each_subset_once(bench):

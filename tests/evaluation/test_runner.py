@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import benches
 import pytest
 
-from spanfluence import Example, train_classifier
+from spanfluence import Example, Unit, scoring, train_classifier
 from spanfluence.data import save_examples
 from spanfluence.errors import InputError
 from spanfluence.evaluation.bench import Sizes
-from spanfluence.evaluation.figures import bar_figure, curve_figure
+from spanfluence.evaluation.figures import bar_figure, curve_figure, text_figure, wrapped
 from spanfluence.evaluation.runner import (
     changed_sizes,
     chosen_methods,
@@ -23,7 +23,7 @@ from spanfluence.evaluation.runner import (
     evaluate_run,
     open_bench,
 )
-from spanfluence.evaluation.tables import Table
+from spanfluence.evaluation.tables import Table, read_tables
 from spanfluence.metrics import Interval
 from spanfluence.spans.embedding import SentenceEncoder
 from spanfluence.units import units_of
@@ -84,6 +84,46 @@ def test_the_command(evaluated_run, tmp_path, monkeypatch):
     page = (tmp_path / "out" / "EVALUATION.md").read_text()
     assert "### Sanity checks" in page
     assert "### Spearman" in page
+
+
+def test_times_and_settings_of_all_calls_are_told(evaluated_run, tmp_path):
+    out = tmp_path / "out"
+    first = benches.make_bench(evaluated_run, out)
+    evaluate(first, out, ["faithfulness"])
+    trained = first.retrainer.logits([Unit(e) for e in benches.TRAIN], benches.TESTS[:1], 0)
+    assert trained.shape[0] == 1
+    later = benches.make_bench(evaluated_run, out, methods={"pinpoint": {"method": "pinpoint"}})
+    evaluate(later, out, ["agreement"])
+    record = json.loads((out / "evaluation.json").read_text())
+    assert set(record["stages"]) == {"faithfulness", "agreement"}
+    assert "control" in record["stages"]["faithfulness"]["methods"]
+    assert list(record["stages"]["agreement"]["methods"]) == ["pinpoint"]
+    names = " ".join(record["seconds"])
+    for part in ("training of the run", "scores/control", "scores-truth/span", "(1 trainings)"):
+        assert part in names
+    assert "| training of the run |" in (out / "EVALUATION.md").read_text()
+
+
+def test_both_stages_share_the_pass_of_the_truth(bench, tmp_path, monkeypatch):
+    asked = []
+    original = scoring.all_scores
+
+    def spy(classifier, train, tests, methods, **options):
+        asked.append(list(methods))
+        return original(classifier, train, tests, methods, **options)
+
+    monkeypatch.setattr("spanfluence.evaluation.bench.all_scores", spy)
+    evaluate(bench, tmp_path / "out", ["agreement", "faithfulness"])
+    assert asked == [[*benches.METHODS, "faithful"]]
+
+
+def test_tables_are_read_again_where_they_are_of_the_same_thing(tmp_path):
+    rows = [{"method": "a", "x": Interval(1.0, 0.5, 1.5), "n": None}, {"method": "b", "y": 2}]
+    table = Table("t", "Title", rows, ("Note.",))
+    table.write(tmp_path, of="this model")
+    assert read_tables(tmp_path, "this model") == {"t": table}
+    assert read_tables(tmp_path, "that model") == {}
+    assert read_tables(tmp_path / "none", "this model") == {}
 
 
 def test_tests_without_spans(evaluated_run, tmp_path):
@@ -158,6 +198,22 @@ def test_markdown_and_csv():
         "| a\\|b | 1.00 [0.50, 1.50] |  |  |", "| c |  |  | 3 |", "", "Note.",
     ]  # fmt: skip
     assert table.csv().splitlines() == ["method,x,x low,x high,y,n", "a|b,1.0,0.5,1.5,,", "c,,,,,3"]
+
+
+def test_texts_are_wrapped_with_their_bold_parts():
+    assert wrapped(r"the **soup was** cold\_ish", 10) == [
+        [("the", False), (" ", False), ("soup", True)],
+        [("was", True)],
+        [("cold_ish", False)],
+    ]
+    assert wrapped(r"2 \*\* 3") == [[("2", False), (" **", False), (" 3", False)]]
+    assert wrapped("") == [[]]
+
+
+def test_texts_as_a_picture(tmp_path):
+    rows = [(f"method {i}", "$9 and **a span_** of $8^ more words " * 5) for i in range(9)]
+    text_figure("A **test** of it", rows, tmp_path / "t.png")
+    assert png_size(tmp_path / "t.png") > (800, 400)
 
 
 def test_figures(tmp_path):

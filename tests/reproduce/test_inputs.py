@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
-from types import SimpleNamespace
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import tiny
@@ -13,13 +13,16 @@ import tiny
 from spanfluence import Example, Span
 from spanfluence.data import save_examples
 from spanfluence.errors import InputError
+from spanfluence.reproduce import inputs
 from spanfluence.reproduce.inputs import (
     annotate,
     load_splits,
+    reader_fingerprint,
     released_answers,
     right_spans,
     word_f1,
 )
+from spanfluence.spans.found import Finder, Found
 
 EXAMPLES = tiny.make_examples(4, seed=1)
 BARE = [replace(example, spans=()) for example in EXAMPLES]
@@ -41,30 +44,68 @@ def test_a_file_of_other_examples(tmp_path):
         annotate(BARE, "train", folder=tmp_path)
 
 
-def test_without_spans_the_error_says_how_to_get_them(tmp_path, monkeypatch):
+def test_without_spans_the_error_says_how_to_get_them(tmp_path):
     with pytest.raises(InputError, match="--spans DIR"):
         annotate(BARE, "test")
-    monkeypatch.setitem(sys.modules, "spanfluence.spans.registry", None)
-    with pytest.raises(InputError, match="no span finder"):
+    with pytest.raises(InputError, match="pass out=DIR"):
         annotate(BARE, "test", reader=tmp_path)
 
 
-def test_a_readers_best_spans_are_kept(tmp_path, monkeypatch):
-    asked = []
+class FakeReader(Finder):
+    """Answers with the examples' own first spans; can be killed after some examples."""
 
-    def find_spans(examples, finder, *, show_progress):
-        asked.append(finder)
-        return [[SimpleNamespace(span=s) for s in example.spans[::-1]] for example in EXAMPLES]
+    name = "reader"
+    asked: ClassVar[list[str]] = []
+    killed_after = 99
 
-    registry = SimpleNamespace(finder_named=lambda name, reader: (name, reader))
-    monkeypatch.setitem(sys.modules, "spanfluence.spans.registry", registry)
-    monkeypatch.setitem(
-        sys.modules, "spanfluence.spans.files", SimpleNamespace(find_spans=find_spans)
-    )
-    expected = [replace(example, spans=example.spans[-1:]) for example in EXAMPLES]
+    @property
+    def settings(self):
+        return {"finder": self.name}
+
+    def find(self, examples, terms=None, *, advance=lambda done: None):
+        if len(self.asked) >= FakeReader.killed_after:
+            raise KeyboardInterrupt
+        self.asked.extend(example.id for example in examples)
+        spans = {example.id: example.spans[0] for example in EXAMPLES}
+        return [[Found(spans[example.id], 1.0, self.name, "voted")] for example in examples]
+
+
+FIRST = [replace(example, spans=example.spans[:1]) for example in EXAMPLES]
+
+
+@pytest.fixture
+def reader(tmp_path, monkeypatch):
+    """A folder of a reader that is no model, with a finder that needs none."""
+    monkeypatch.setattr(FakeReader, "asked", [])
+    monkeypatch.setattr(inputs, "finder_named", lambda name, reader: FakeReader())
+    (tmp_path / "qa").mkdir()
+    (tmp_path / "qa" / "config.json").write_text("{}")
+    return tmp_path / "qa"
+
+
+def test_a_readers_spans_are_kept(reader, tmp_path):
     for _ in range(2):
-        assert annotate(BARE, "test", reader=tmp_path / "qa", out=tmp_path) == expected
-    assert asked == [("reader", str(tmp_path / "qa"))]
+        assert annotate(BARE, "test", reader=reader, out=tmp_path) == FIRST
+    assert len(FakeReader.asked) == len(BARE)
+
+
+def test_another_reader_is_asked_anew(reader, tmp_path):
+    annotate(BARE, "test", reader=reader, out=tmp_path)
+    (reader / "model.safetensors").write_bytes(b"other weights")
+    annotate(BARE, "test", reader=reader, out=tmp_path)
+    assert len(FakeReader.asked) == 2 * len(BARE)
+    assert len(list((tmp_path / "spans").iterdir())) == 2
+    assert reader_fingerprint(Path("a/b")) != reader_fingerprint(Path("a/c"))
+
+
+def test_an_interrupted_annotation_goes_on(reader, tmp_path, monkeypatch):
+    monkeypatch.setattr("spanfluence.spans.files.BATCH", 2)
+    monkeypatch.setattr(FakeReader, "killed_after", 2)
+    with pytest.raises(KeyboardInterrupt):
+        annotate(BARE, "test", reader=reader, out=tmp_path)
+    monkeypatch.setattr(FakeReader, "killed_after", 99)
+    assert annotate(BARE, "test", reader=reader, out=tmp_path) == FIRST
+    assert FakeReader.asked == [example.id for example in BARE]
 
 
 def test_a_data_set_or_folder_that_is_not_there(tmp_path):

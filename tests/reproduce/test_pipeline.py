@@ -80,11 +80,17 @@ def test_the_report_has_every_table_and_figure(plan):
         assert f"\n## {heading}\n" in report
     assert "| tracin+ (paper's sign) | 22.65 |" in report
     assert "| tracin++ | 23.92 |" in report
+    assert "| Sag(10): tracin++ above if++ | 23.92 against 21.74 |" in report
+    assert "| Lag(10): tracin+ above if+ | 8.60 against 25.66 |" in report
+    assert "| tracin++ falls with K: Sag(10) above Sag(100) | 23.92 against 21.32 |" in report
+    assert "| variance of Spearman: if++ above tracin++ | 20.50 against 3.57 |" in report
+    for row in ("random", "bm25", "embedding", "gradient cosine", "pinpoint"):
+        assert f"| {row} |  |" in report.split("## Faithfulness")[1].split("\n## ")[0]
     assert "| control | 55.11 |" in report
     assert "the list is upside down" in report
-    for name in ("curves", "sag", "lag"):
+    for name in ("curves", "sag", "lag", "case"):
         assert (plan.out / "figures" / f"{name}.png").stat().st_size > 10_000
-    for name in ("agreement", "curves", "faithfulness", "ral", "case"):
+    for name in ("agreement", "curves", "faithfulness", "ral", "case", "claims_agreement"):
         assert (plan.out / "tables" / f"{name}.csv").is_file()
     record = json.loads((plan.out / "reproduce.json").read_text())
     assert record["versions"]["torch"]
@@ -105,6 +111,21 @@ def test_one_stage_alone(plan):
     report = reproduce_paper(replace(plan, stages=("case",))).read_text()
     assert "## Case study" in report
     assert "## Sag and Lag" not in report
+    # A later call with another stage shows what the first one found as well.
+    report = reproduce_paper(replace(plan, stages=("agreement",))).read_text()
+    assert "## Case study" in report
+    assert "## Sag and Lag" in report
+    # But not what was found with other settings, which measured something else.
+    report = reproduce_paper(replace(plan, stages=("case",), seed=1)).read_text()
+    assert "## Case study" in report
+    assert "## Sag and Lag" not in report
+
+
+def test_a_k_that_does_not_fit_is_told_before_scoring(plan, monkeypatch):
+    monkeypatch.setattr(pipeline, "QUICK_TRAIN", 60)
+    with pytest.raises(InputError, match="K=100 does not fit a list of 60"):
+        reproduce_paper(plan)
+    assert not (plan.out / "stages").exists()
 
 
 def test_a_run_that_was_trained_on_other_data(plan, tmp_path, data):
@@ -143,6 +164,16 @@ def test_published_numbers():
 def test_the_papers_case_is_known_by_its_words():
     assert is_paper_case(Example(paper.CASE.capitalize() + ".", "positive", "food"))
     assert not is_paper_case(Example(paper.CASE, "positive", "service"))
+
+
+def test_the_papers_rows_stand_beside_ours_in_its_case(plan, monkeypatch):
+    monkeypatch.setattr("spanfluence.reproduce.cases.is_paper_case", lambda test: True)
+    report = reproduce_paper(replace(plan, stages=("case",))).read_text()
+    lines = {line.split(" | ")[0]: line for line in report.splitlines()}
+    assert "service **was pretty good.** (service: positive)" in lines["| tracin++"]
+    assert "a dark refurbished" in lines["| if+ (paper's sign)"]
+    assert "a dark refurbished" not in lines["| if+"]
+    assert set(paper.CASE_ROWS) == set(paper.METHODS)
 
 
 def test_bold_spans_and_harmless_marks():

@@ -21,8 +21,8 @@ from spanfluence.metrics import (
     ranking,
     top_means,
 )
-from spanfluence.scoring import Scored
-from spanfluence.units import Unit
+from spanfluence.scoring import Scored, method_row
+from spanfluence.units import Unit, units_of
 
 PAPER_SIGN = " (paper's sign)"
 
@@ -57,6 +57,7 @@ class Judge:
         self.bench = bench
         self.tests = [Unit(test, test.spans) for test in bench.tests]
         self._known: dict[bool, Truth] = {}
+        self._embedded: dict[Unit, np.ndarray] = {}
 
     def of(self, scored: Scored) -> Truth:
         """The truth for a list's units."""
@@ -75,16 +76,23 @@ class Judge:
         return Truth(**found, lag=agreement([t.example.label for t in self.tests], labels))
 
     def _compute(self, units: Sequence[Unit]) -> dict[str, np.ndarray]:
-        model, small = self.bench.classifier, np.float32
-        tests = model.embeddings(self.tests)
-        own = cosines(tests, model.embeddings(units)).astype(small)
+        tests = self._embeddings(self.tests)
+        own = cosines(tests, self._embeddings(units)).astype(np.float32)
         spans = [Unit(unit.example, unit.spans or unit.example.spans) for unit in units]
         same = spans == list(units)
+        sentence = _sentence_cosines(self.tests, units, self.bench.embed).astype(np.float32)
         return {
             "sag": own,
-            "sag_span": own if same else cosines(tests, model.embeddings(spans)).astype(small),
-            "sag_sentence": _sentence_cosines(self.tests, units, self.bench.embed).astype(small),
+            "sag_span": own if same else cosines(tests, self._embeddings(spans)).astype(np.float32),
+            "sag_sentence": sentence,
         }
+
+    def _embeddings(self, units: Sequence[Unit]) -> np.ndarray:
+        """The model's embeddings; each distinct unit is read once, for whichever list asks first."""
+        new = [unit for unit in dict.fromkeys(units) if unit not in self._embedded]
+        if new:
+            self._embedded |= dict(zip(new, self.bench.classifier.embeddings(new), strict=True))
+        return np.stack([self._embedded[unit] for unit in units])
 
 
 def _sentence_cosines(tests: Sequence[Unit], units: Sequence[Unit], embed: Embedder) -> Matrix:
@@ -99,40 +107,65 @@ MEASURES = {
 }
 
 
-def agreement_table(bench: Bench, judge: Judge) -> Table:
-    """Sag and Lag in percent at each K, with intervals over tests; the last row is chance."""
-    lists = both_signs(bench.scored)
-    for scored in lists:
+def check_lists(bench: Bench) -> None:
+    """Raise, before hours of scoring, where K is longer than a list or all rows have one label."""
+    kinds = {method_row(asked).units[1] for asked in bench.methods.values()} | {"span"}
+    for kind in sorted(kinds):
         for k in bench.sizes.ks:
-            check_k(k, len(scored.units))
-    rows = [_row(scored, judge.of(scored), bench) for scored in lists]
-    rows.append(_chance(judge.of(bench.baselines[0]), bench))
-    return Table(
-        "agreement",
-        f"Semantic and label agreement, in percent, {len(bench.tests)} tests",
-        rows,
-        (
-            "Sag: cosine, in the explained model's own space, of the top K units with the test span "
-            "(an instance unit is embedded as its whole text). 'Sag, spans' embeds every unit by its "
-            "spans; 'Sag, sentence encoder' compares the words in the space of MiniLM. Brackets: 95 % "
-            "bootstrap interval over tests. Equal scores are ordered by a seeded draw. "
-            "Chance is the mean over all training spans.",
-        ),
-    )
+            check_k(k, len(units_of(bench.train, kind)))
+    agreement([test.label for test in bench.tests], [example.label for example in bench.train])
 
 
-def _row(scored: Scored, truth: Truth, bench: Bench) -> dict[str, Any]:
+def agreement_table(bench: Bench, judge: Judge) -> Table:
+    """Sag and Lag in percent at each K, with intervals over tests; the last rows are chance."""
+    check_lists(bench)
+    lists = both_signs(bench.scored)
+    rows: list[dict[str, Any]] = []
+    for scored in lists:
+        cells = {
+            column: percent(bootstrap(values, groups=bench.sentences, equal_groups=False))
+            for column, values in values_of_tests(scored, judge.of(scored), bench).items()
+        }
+        rows.append({"method": scored.name, **cells})
+    rows.append(_chance("chance", judge.of(bench.baselines[0]), bench))
+    texts = [scored for scored in lists if not scored.span_units]
+    if texts:
+        rows.append(_chance("chance, whole texts", judge.of(texts[0]), bench))
+    title = f"Semantic and label agreement, in percent, {len(bench.tests)} tests"
+    return Table("agreement", title, rows, _notes(bench))
+
+
+def _notes(bench: Bench) -> tuple[str, ...]:
+    notes = [
+        "Sag: cosine, in the explained model's own space, of the top K units with the test span "
+        "(an instance unit is embedded as its whole text). 'Sag, spans' embeds every unit by its "
+        "spans; 'Sag, sentence encoder' compares the words in the space of a sentence encoder. "
+        "Brackets: 95 % bootstrap interval over tests; those about one sentence are resampled together. "
+        "Equal scores are ordered by a seeded draw. Chance is the mean over all training spans, or, for "
+        "methods that list whole texts, over all training texts.",
+        "By construction, 'embedding' is the best possible list of spans by 'Sag, sentence encoder', and "
+        "rows ', same label' have a Lag near 100.",
+    ]
+    if bench.encoder and bench.encoder == bench.retrainer.recipe["base"]:
+        notes.append(
+            f"The sentence encoder, {bench.encoder}, is also the base of the explained model, before its "
+            "last layers were tuned: it is independent of the labels, not of the model."
+        )
+    return tuple(notes)
+
+
+def values_of_tests(scored: Scored, truth: Truth, bench: Bench) -> dict[str, np.ndarray]:
+    """Column -> the value of each test at that K."""
     order = ranking(scored.scores, seed=bench.seed)
-    row: dict[str, Any] = {"method": scored.name}
+    found: dict[str, np.ndarray] = {}
     for measure, title in MEASURES.items():
         means = top_means(order, getattr(truth, measure), bench.sizes.ks)
-        for column, k in enumerate(bench.sizes.ks):
-            row[f"{title}({k})"] = percent(bootstrap(means[:, column]))
-    return row
+        found |= {f"{title}({k})": means[:, place] for place, k in enumerate(bench.sizes.ks)}
+    return found
 
 
-def _chance(truth: Truth, bench: Bench) -> dict[str, Any]:
-    row: dict[str, Any] = {"method": "chance"}
+def _chance(name: str, truth: Truth, bench: Bench) -> dict[str, Any]:
+    row: dict[str, Any] = {"method": name}
     for measure, title in MEASURES.items():
         for k in bench.sizes.ks:
             row[f"{title}({k})"] = float(100 * getattr(truth, measure).mean())

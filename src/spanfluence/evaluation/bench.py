@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -13,7 +14,7 @@ import numpy as np
 from spanfluence.baselines import Embedder
 from spanfluence.data import fingerprint
 from spanfluence.errors import InputError
-from spanfluence.methods import UnitKind, starting_row
+from spanfluence.methods import UnitKind
 from spanfluence.metrics import average_ranks
 from spanfluence.model import TextClassifier
 from spanfluence.planting import RATES, TRIGGERS, Trigger
@@ -28,6 +29,7 @@ from spanfluence.scoring import (
     Scored,
     all_scores,
     baseline_scores,
+    method_row,
 )
 from spanfluence.stages import Stages, settings_fingerprint
 from spanfluence.states import StateStore
@@ -43,7 +45,7 @@ class Sizes:
     shares: tuple[float, ...] = (0.2, 0.5)
     seeds: int = 3
     repetitions: int = 5
-    faithful_tests: int = 200
+    faithful_tests: int = 50
     removal_train: int | None = None
     small_train: int = 2000
     small_tests: int = 100
@@ -103,6 +105,10 @@ class Bench:
     name: str = "scores"
     attribute: tuple[str, ...] = ()
     """Parameters that scores of trained models speak of, where they are not those that were trained."""
+    encoder: str = ""
+    """Name of the sentence encoder behind `embed`, where it is known."""
+    training_seconds: float | None = None
+    """Time that the run's training took, where it is known."""
 
     @cached_property
     def _units(self) -> dict[str, list[Unit]]:
@@ -121,10 +127,15 @@ class Bench:
         """The settings of a stage of this bench."""
         return {**self.identity, "seed": self.seed, **more}
 
+    @property
+    def sentences(self) -> list[str]:
+        """The text of each test: tests about one sentence are no independent ones."""
+        return [test.text for test in self.tests]
+
     @cached_property
     def scored(self) -> list[Scored]:
         """The lists of all methods and baselines; each is a stage of its own."""
-        self._fill(self.methods, self.seed)
+        self.fill(self.methods)
         found = [self.scores_of(name, asked) for name, asked in self.methods.items()]
         return [*found, *rank_votes(found, self.votes), *self.baselines]
 
@@ -144,19 +155,28 @@ class Bench:
     def scores_of(self, name: str, asked: Asked, *, seed: int | None = None) -> Scored:
         """One method's list, from the cache where it is there."""
         seed = self.seed if seed is None else seed
-        self._fill({name: asked}, seed)
+        self.fill({name: asked}, seed)
         arrays = self.stages.arrays(*self._stage(name, asked, seed), dict)
-        columns = {key: value for key, value in asked.items() if key == "units"}
-        row = starting_row(asked.get("method"), asked).varied(**columns)
-        return Scored(name, self.units(row.units[1]), arrays["scores"], int(arrays["paper_sign"]))
+        return Scored(
+            name,
+            self.units(method_row(asked).units[1]),
+            arrays["scores"],
+            int(arrays["paper_sign"]),
+            distances=tuple(arrays["distances"].tolist()),
+        )
+
+    def has(self, name: str, asked: Asked) -> bool:
+        """Whether a method's list is there already."""
+        return self.stages.has(*self._stage(name, asked, self.seed))
 
     def _stage(self, name: str, asked: Asked, seed: int) -> tuple[str, dict[str, Any]]:
         key = settings_fingerprint({"name": name, "seed": seed})[:8]
         settings = self.settings(asked=dict(asked), method_seed=seed)
         return f"{self.name}/{_slug(name)}-{key}", settings
 
-    def _fill(self, methods: Mapping[str, Asked], seed: int) -> None:
+    def fill(self, methods: Mapping[str, Asked], seed: int | None = None) -> None:
         """Compute the lists that are not there yet; each is kept as soon as its pass is done."""
+        seed = self.seed if seed is None else seed
         missing = {
             name: asked
             for name, asked in methods.items()
@@ -175,7 +195,11 @@ class Bench:
             memory_bytes=self.memory_bytes,
             show=self.show,
         ):
-            found = {"scores": scored.scores, "paper_sign": np.array(scored.paper_sign)}
+            found = {
+                "scores": scored.scores,
+                "paper_sign": np.array(scored.paper_sign),
+                "distances": np.array(scored.distances),
+            }
             stage = self._stage(scored.name, missing[scored.name], seed)
             self.stages.arrays(*stage, partial(dict, found), seconds=scored.seconds)
 
@@ -190,11 +214,22 @@ class Bench:
 
     @property
     def times(self) -> dict[str, float]:
-        """Seconds that stages and retrainings took when they were computed."""
-        found = dict(sorted(self.stages.seconds.items()))
-        if self.retrainer.seconds:
-            name = f"retraining ({len(self.retrainer.seconds)} trainings)"
-            found[name] = round(sum(self.retrainer.seconds.values()), 3)
+        """Seconds of the training, and of all stages and retrainings of the folder when computed."""
+        found = {}
+        if self.training_seconds is not None:
+            found["training of the run"] = round(self.training_seconds, 3)
+        found |= self.stages.all_seconds()
+        again = self._retrainings()
+        if again:
+            found[f"retraining ({len(again)} trainings)"] = round(sum(again.values()), 3)
+        return found
+
+    def _retrainings(self) -> dict[str, float]:
+        """Seconds by result: those of this call, and of earlier ones from the cache."""
+        found = dict(self.retrainer.seconds)
+        for file in sorted(self.retrainer.cache.glob("*.json")) if self.retrainer.cache else ():
+            if file.stem not in found:
+                found[file.stem] = float(json.loads(file.read_text(encoding="utf-8"))["seconds"])
         return found
 
     def labels(self, examples: Sequence[Example]) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ BLUE, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#8c8c8c"
 PALETTE = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
 STYLES = ("-", "--", ":", "-.")
 MARKERS = "osD^vP*X"
+TEXT_WIDTH, LETTER, LINE, ROW_GAP = 96, 0.077, 0.19, 0.6  # letters; inches; inches; lines
 # A colour for each family, a fuller line for each plus sign, grey for what any method must beat.
 LINES: dict[str, tuple[str, str, str]] = {
     "if": (BLUE, ":", "o"), "if+": (BLUE, "--", "s"), "if++": (BLUE, "-", "D"),
@@ -28,33 +30,45 @@ LINES: dict[str, tuple[str, str, str]] = {
 def _line(method: str, number: int) -> dict[str, Any]:
     size = len(PALETTE)
     spare = (PALETTE[number % size], STYLES[number // size % 4], MARKERS[number % 8])
-    color, style, marker = LINES.get(method, spare)
+    color, style, marker = LINES.get(method.split(" (")[0], spare)
     return {"color": color, "ls": style, "marker": marker, "ms": 5, "lw": 1.6}
 
 
-def curve_figure(table: Table, measures: Sequence[str], methods: Sequence[str], path: Path) -> None:
-    """One panel for each measure: its mean against K, a line for each method."""
-    figure = _figure(width=4.6 * len(measures) + 2.2, height=4.4)
-    panels = figure.subplots(1, len(measures), squeeze=False)[0]
-    for panel, measure in zip(panels, measures, strict=True):
-        for number, method in enumerate(methods):
-            rows = [row for row in table.rows if row["method"] == method]
-            panel.plot(
-                [row["K"] for row in rows],
-                [row[measure] for row in rows],
-                label=method,
-                **_line(method, number),
-            )
-        panel.set_xscale("log")
-        ks = sorted({int(str(row["K"])) for row in table.rows})
-        panel.set_xticks(ks, [str(k) for k in ks])
-        panel.minorticks_off()
-        panel.set_xlabel("K: units at the top of the list")
-        panel.set_ylabel(f"{measure} (%)")
-        panel.set_title(measure, fontsize=11)
-        _tidy(panel)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
+def curve_figure(
+    table: Table,
+    measures: Sequence[str],
+    methods: Sequence[str] | Mapping[str, Sequence[str]],
+    path: Path,
+) -> None:
+    """A panel for each measure: its mean against K, a line for each method.
+
+    Methods by title make a row of panels for each title.
+    """
+    groups = methods if isinstance(methods, Mapping) else {"": methods}
+    figure = _figure(width=4.6 * len(measures) + 2.4, height=4.4 * len(groups))
+    parts = figure.subfigures(len(groups), 1, squeeze=False)[:, 0]
+    for part, (title, names) in zip(parts, groups.items(), strict=True):
+        panels = part.subplots(1, len(measures), squeeze=False)[0]
+        for panel, measure in zip(panels, measures, strict=True):
+            _curves(panel, table, measure, names)
+            panel.set_title(f"{measure}, {title}" if title else measure, fontsize=11)
+        handles = panels[0].get_legend_handles_labels()
+        part.legend(*handles, loc="outside right center", frameon=False)
     _save(figure, path)
+
+
+def _curves(panel: Any, table: Table, measure: str, methods: Sequence[str]) -> None:
+    for number, method in enumerate(methods):
+        rows = [row for row in table.rows if row["method"] == method]
+        values = [row[measure] for row in rows]
+        panel.plot([row["K"] for row in rows], values, label=method, **_line(method, number))
+    panel.set_xscale("log")
+    ks = sorted({int(str(row["K"])) for row in table.rows})
+    panel.set_xticks(ks, [str(k) for k in ks])
+    panel.minorticks_off()
+    panel.set_xlabel("K: units at the top of the list")
+    panel.set_ylabel(f"{measure} (%)")
+    _tidy(panel)
 
 
 def bar_figure(table: Table, columns: Sequence[str], path: Path, *, label: str = "method") -> None:
@@ -88,6 +102,47 @@ def bar_figure(table: Table, columns: Sequence[str], path: Path, *, label: str =
         panel.legend(frameon=False, loc="lower right")
     _tidy(panel)
     _save(figure, path)
+
+
+def text_figure(title: str, rows: Sequence[tuple[str, str]], path: Path) -> None:
+    """Named texts below each other, wrapped, their parts in Markdown bold set off in colour."""
+    left = max(len(name) for name, _ in rows) + 2
+    blocks = [("", wrapped(title)), *((name, wrapped(text)) for name, text in rows)]
+    lines = sum(len(block) for _, block in blocks) + len(blocks) * ROW_GAP
+    figure = _figure(width=(left + TEXT_WIDTH + 2) * LETTER, height=(lines + 1) * LINE)
+    panel = figure.subplots()
+    panel.set_axis_off()
+    panel.set(xlim=(0, left + TEXT_WIDTH + 2), ylim=(lines + 0.5, -0.5))
+    # No formulas: reviews hold dollar signs.
+    font = {"family": "monospace", "fontsize": 9, "va": "center", "parse_math": False}
+    at = 0.0
+    for name, block in blocks:
+        panel.text(0.5, at, name, **font)
+        for line in block:
+            column = float(left)
+            for part, bold in line:
+                look = {"color": RED, "weight": "bold"} if bold else {"color": BLACK}
+                panel.text(column, at, part, **font, **look)
+                column += len(part)
+            at += 1
+        at += ROW_GAP
+        panel.axhline(at - 0.5 - ROW_GAP / 2, color="#dddddd", lw=0.7)
+    _save(figure, path)
+
+
+def wrapped(text: str, width: int = TEXT_WIDTH) -> list[list[tuple[str, bool]]]:
+    """Lines of (part, whether bold) of a text in Markdown with bold parts and escaped marks."""
+    lines: list[list[tuple[str, bool]]] = [[]]
+    used = 0
+    for number, piece in enumerate(re.split(r"(?<!\\)\*\*", text)):
+        for word in re.findall(r"\s*\S+|\s+$", re.sub(r"\\(.)", r"\1", piece)):
+            if used and used + len(word) > width:
+                lines.append([])
+                used = 0
+            word = word if used else word.lstrip()
+            lines[-1].append((word, number % 2 == 1))
+            used += len(word)
+    return lines
 
 
 def _shade(name: Any) -> str:

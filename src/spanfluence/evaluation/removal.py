@@ -10,7 +10,7 @@ import numpy as np
 from spanfluence.evaluation.agreement import both_signs
 from spanfluence.evaluation.bench import Bench
 from spanfluence.evaluation.tables import Table, percent
-from spanfluence.metrics import Interval, bootstrap, combined, ral, top_share
+from spanfluence.metrics import Interval, bootstrap_runs, combined, ral, top_share
 from spanfluence.retrain import accuracy
 from spanfluence.scoring import SAME_LABEL, Scored
 from spanfluence.units import Example, Unit
@@ -45,7 +45,7 @@ def removal_table(bench: Bench) -> Table:
         rows,
         (
             f"Accuracy before: {100 * np.mean(before):.2f} %. Brackets: 95 % bootstrap interval over "
-            "held-out rows, seeds averaged; sd: over seeds.",
+            "held-out sentences and seeds, both resampled; sd: over seeds.",
         ),
     )
 
@@ -58,7 +58,7 @@ def _falls(part: Bench, totals: np.ndarray, before: Sequence[float]) -> dict[str
         after = held_out_accuracies(part, left)
         falls = ral(before, after)
         row[f"Ral({share:.0%})"] = percent(fall_interval(part, left))
-        row[f"sd({share:.0%})"] = float(100 * falls.std())
+        row[f"sd({share:.0%})"] = float(100 * falls.std(ddof=1)) if len(falls) > 1 else None
     return row
 
 
@@ -69,15 +69,20 @@ def held_out_accuracies(bench: Bench, units: Sequence[Unit]) -> list[float]:
 
 
 def fall_interval(bench: Bench, units: Sequence[Unit]) -> Interval:
-    """Fall of accuracy against training on everything, with an interval over held-out rows."""
+    """Fall of accuracy against training on everything, with an interval over seeds and sentences.
+
+    Rows about one sentence are resampled together: the model reads the same words for all of them.
+    """
     whole = [Unit(example) for example in bench.train]
-    return bootstrap(_rights(bench, whole) - _rights(bench, units))
+    falls = _rights(bench, whole) - _rights(bench, units)
+    return bootstrap_runs(falls, groups=[row.text for row in bench.held_out])
 
 
 def _rights(bench: Bench, units: Sequence[Unit]) -> np.ndarray:
+    """1 where a held-out row is answered rightly, a line for each seed."""
     labels = bench.labels(bench.held_out)
     found = [lg.argmax(axis=1) == labels for lg in _logits(bench, units, bench.held_out)]
-    return np.asarray(np.mean(found, axis=0))
+    return np.array(found, dtype=np.float64)
 
 
 def _logits(bench: Bench, units: Sequence[Unit], tests: Sequence[Example]) -> list[np.ndarray]:

@@ -12,9 +12,9 @@ from spanfluence.baselines import Embedder
 from spanfluence.data import fingerprint, load_examples
 from spanfluence.errors import InputError
 from spanfluence.evaluation.ablation import ablation_table
-from spanfluence.evaluation.agreement import Judge, agreement_table, curve_table
+from spanfluence.evaluation.agreement import Judge, agreement_table, check_lists, curve_table
 from spanfluence.evaluation.bench import Bench, Sizes, draw
-from spanfluence.evaluation.faithful import faithfulness_table
+from spanfluence.evaluation.faithful import TRUTH, faithfulness_table
 from spanfluence.evaluation.figures import bar_figure, curve_figure
 from spanfluence.evaluation.lds import lds_table, span_lds_table
 from spanfluence.evaluation.mislabel import mislabel_table
@@ -29,7 +29,7 @@ from spanfluence.planting import TRIGGERS
 from spanfluence.retrain import Retrainer
 from spanfluence.runs import RunFolder, versions
 from spanfluence.scoring import DEFAULT_METHODS, KNOWN_METHODS, MEMORY, Asked, check_tests
-from spanfluence.stages import Say, Stages
+from spanfluence.stages import Say, Stages, settings_fingerprint
 from spanfluence.units import Example, Span
 
 # Stages that retrain, or cost most, stand last.
@@ -170,10 +170,7 @@ def open_bench(
     check_tests([test for test in tests if test.spans] or tests[:1])
     spanned = [test for test in tests if test.spans]
     out.mkdir(parents=True, exist_ok=True)
-    if embed is None:
-        from spanfluence.spans.embedding import SentenceEncoder
-
-        embed = SentenceEncoder.load().embed
+    embed, encoder = (embed, "") if embed is not None else sentence_encoder()
     classifier = load_run(run)
     return Bench(
         classifier=classifier,
@@ -187,18 +184,37 @@ def open_bench(
         methods=methods or dict(DEFAULT_METHODS),
         seed=seed,
         show=show,
+        encoder=encoder,
+        training_seconds=run.training_seconds(),
     )
+
+
+def sentence_encoder() -> tuple[Embedder, str]:
+    """The encoder that judges words, and its name."""
+    from spanfluence.spans.embedding import DEFAULT, SentenceEncoder
+
+    return SentenceEncoder.load().embed, DEFAULT
+
+
+def fill_shared(bench: Bench, stages: Sequence[str]) -> None:
+    """Check before anything is scored; lists that two stages need join the same passes."""
+    if "agreement" in stages:
+        check_lists(bench)
+        if "faithfulness" in stages:
+            bench.fill({**bench.methods, **TRUTH})
 
 
 def evaluate(bench: Bench, out: Path, stages: Sequence[str] | None = None) -> list[Table]:
     """Run stages one after the other; what is done is written before the next begins."""
     found: list[Table] = []
-    for name in chosen_stages(stages):
+    chosen = chosen_stages(stages)
+    fill_shared(bench, chosen)
+    for name in chosen:
         for table in STAGES[name](bench):
-            table.write(out / "tables")
+            table.write(out / "tables", of=settings_fingerprint(bench.settings()))
             _draw(table, bench, out / "figures")
             found.append(table)
-        _write_page(bench, out)
+        _write_page(bench, out, name)
     return found
 
 
@@ -210,7 +226,7 @@ def _draw(table: Table, bench: Bench, folder: Path) -> None:
         bar_figure(table, BARS[table.name], folder / f"{table.name}.png")
 
 
-def _write_page(bench: Bench, out: Path) -> None:
+def _write_page(bench: Bench, out: Path, stage: str) -> None:
     parts = ["# Evaluation\n"]
     for name in PAGE:  # also tables that an earlier call left in the folder
         if (out / "tables" / f"{name}.md").is_file():
@@ -221,7 +237,11 @@ def _write_page(bench: Bench, out: Path) -> None:
     parts.append(times_table(bench).markdown())
     write_text_atomic(out / "EVALUATION.md", "\n".join(parts))
     record: dict[str, Any] = {
-        **bench.settings(sizes=asdict(bench.sizes), methods=dict(bench.methods)),
+        **bench.settings(),
+        "stages": {
+            **_earlier_stages(bench, out),
+            stage: {"sizes": asdict(bench.sizes), "methods": dict(bench.methods)},
+        },
         "recipe": bench.retrainer.recipe,
         "versions": versions(),
         "seconds": bench.times,
@@ -229,8 +249,19 @@ def _write_page(bench: Bench, out: Path) -> None:
     write_text_atomic(out / "evaluation.json", json.dumps(record, indent=1, default=str) + "\n")
 
 
+def _earlier_stages(bench: Bench, out: Path) -> dict[str, Any]:
+    """What earlier calls on the same model measured, and how."""
+    file = out / "evaluation.json"
+    if not file.is_file():
+        return {}
+    record = json.loads(file.read_text(encoding="utf-8"))
+    same = all(record.get(key) == value for key, value in bench.settings().items())
+    stages: dict[str, Any] = record.get("stages", {}) if same else {}
+    return stages
+
+
 def times_table(bench: Bench) -> Table:
-    """How long the cached stages took when they were computed."""
+    """How long the training and all cached stages of the folder took when they were computed."""
     rows: list[dict[str, Any]] = [
         {"stage": name, "seconds": value} for name, value in bench.times.items()
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,11 +49,37 @@ class Table:
         writer.writerows(flat)
         return stream.getvalue()
 
-    def write(self, folder: Path) -> None:
-        """NAME.csv and NAME.md."""
+    def write(self, folder: Path, of: str = "") -> None:
+        """NAME.csv and NAME.md, and NAME.json for `read_tables`; `of` names what was measured."""
         folder.mkdir(parents=True, exist_ok=True)
+        rows = [{column: _packed(cell) for column, cell in row.items()} for row in self.rows]
+        record = {"of": of, "title": self.title, "rows": rows, "notes": self.notes}
+        text = json.dumps(record, ensure_ascii=False, indent=1)
+        write_text_atomic(folder / f"{self.name}.json", text + "\n")
         write_text_atomic(folder / f"{self.name}.csv", self.csv())
         write_text_atomic(folder / f"{self.name}.md", self.markdown())
+
+
+def read_tables(folder: Path, of: str) -> dict[str, Table]:
+    """Tables that earlier calls left in a folder, by name: those of the same thing measured."""
+    found = {}
+    for file in sorted(folder.glob("*.json")):
+        record = json.loads(file.read_text(encoding="utf-8"))
+        if record.get("of") == of:
+            rows = [
+                {column: _cell(value) for column, value in row.items()} for row in record["rows"]
+            ]
+            found[file.stem] = Table(file.stem, record["title"], rows, tuple(record["notes"]))
+    return found
+
+
+def _packed(cell: Cell) -> Any:
+    return cell._asdict() if isinstance(cell, Interval) else cell
+
+
+def _cell(value: Any) -> Cell:
+    cell: Cell = Interval(**value) if isinstance(value, dict) else value
+    return cell
 
 
 def shown(cell: Cell) -> str:

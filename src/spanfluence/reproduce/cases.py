@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from spanfluence.baselines import words
 from spanfluence.evaluation.agreement import PAPER_SIGN, both_signs
 from spanfluence.evaluation.bench import Bench
+from spanfluence.evaluation.figures import text_figure
 from spanfluence.evaluation.tables import Table
 from spanfluence.metrics import ranking
-from spanfluence.reproduce.paper import CASE
+from spanfluence.reproduce.paper import CASE, CASE_ROWS
 from spanfluence.units import Example, Unit
 
 
@@ -35,13 +37,27 @@ def case_table(bench: Bench) -> Table:
     rows = []
     for scored in both_signs([s for s in bench.scored if not s.name.endswith("same label")]):
         best = int(ranking(scored.scores[row : row + 1], seed=bench.seed)[0, 0])
-        unit = scored.units[best]
-        rows.append({"method": scored.name, **_cells(unit)})
+        cells = {"method": scored.name, **_cells(scored.units[best])}
+        if is_paper_case(test):
+            # Where both ends of a list are shown, the paper's row belongs to the paper's end.
+            theirs = scored.paper_sign > 0
+            plain = scored.name.removesuffix(PAPER_SIGN)
+            cells["the paper's first explanation"] = CASE_ROWS.get(plain) if theirs else None
+        rows.append(cells)
     title = (
         f"Case study: {bold(Unit(test, test.spans))} ({test.context or 'no context'}: {test.label})"
     )
     note = f"Rows with {PAPER_SIGN.strip(' ()')} show the top of the paper's list, our bottom."
     return Table("case", title, rows, (note,))
+
+
+def case_figure(table: Table, path: Path) -> None:
+    """The table as a picture: each method's first explanation, the span in colour."""
+    rows = []
+    for row in table.rows:
+        about = f" ({row['aspect']}: {row['label']})" if row["aspect"] else f" ({row['label']})"
+        rows.append((str(row["method"]), f"{row['first explanation']}{about}"))
+    text_figure(table.title, rows, path)
 
 
 def _cells(unit: Unit) -> dict[str, Any]:

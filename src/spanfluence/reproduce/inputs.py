@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from spanfluence.baselines import words
-from spanfluence.data import fingerprint, load_examples, save_examples
+from spanfluence.data import fingerprint, load_examples
 from spanfluence.data.mams import load_mams
 from spanfluence.data.reading import parse_json, read_text
 from spanfluence.data.sentihood import load_sentihood
 from spanfluence.errors import InputError
+from spanfluence.spans.files import write_spans
+from spanfluence.spans.registry import finder_named
 from spanfluence.units import Example, Unit
 
 DATASETS = ("mams", "sentihood")
@@ -47,7 +49,8 @@ def annotate(
     """The examples with spans: from `folder/SPLIT.jsonl`, or found by a reading-comprehension model.
 
     The file must hold the same examples, by id and text; 'spanfluence spans' writes such files. What a
-    reader finds is kept in `out/spans/`, and taken from there the next time.
+    reader finds is kept in `out/spans/`, under a name of its own for every reader, and taken from there the
+    next time; an annotation that was interrupted goes on where it stopped.
     """
     if folder is not None:
         return _from_file(examples, folder / f"{split}.jsonl")
@@ -55,30 +58,25 @@ def annotate(
         raise InputError(
             "the data has no spans: pass --spans DIR with train.jsonl and test.jsonl, or --reader MODEL"
         )
-    kept = None if out is None else out / "spans" / f"{split}-{fingerprint(examples)[:12]}.jsonl"
-    if kept is not None and kept.is_file():
-        return _from_file(examples, kept)
-    found = _read_spans(examples, reader)
-    if kept is not None:
+    if out is None:
+        raise InputError("a reader's spans are kept in a folder: pass out=DIR")
+    name = f"{split}-{fingerprint(examples)[:12]}-{reader_fingerprint(reader)[:12]}.jsonl"
+    kept = out / "spans" / name
+    if not kept.is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)
-        save_examples(found, kept)
-    return found
+        finder = finder_named("reader", reader=str(reader))
+        write_spans(examples, finder, kept, resume=True, show_progress=True)
+    return _from_file(examples, kept)
 
 
-def _read_spans(examples: Sequence[Example], reader: Path) -> list[Example]:
-    """The best span that the reader finds for each example."""
-    try:
-        finder_named = import_module("spanfluence.spans.registry").finder_named
-        find_spans = import_module("spanfluence.spans.files").find_spans
-    except ImportError:
-        raise InputError(
-            "this version has no span finder: make spans elsewhere and pass their folder as --spans"
-        ) from None
-    found = find_spans(examples, finder_named("reader", reader=str(reader)), show_progress=True)
-    return [
-        replace(example, spans=tuple(item.span for item in own[:1]))
-        for example, own in zip(examples, found, strict=True)
-    ]
+def reader_fingerprint(reader: Path) -> str:
+    """SHA-256 of a model folder's files, weights and settings alike; of the name of one from the hub."""
+    digest = hashlib.sha256(b"" if reader.is_dir() else str(reader).encode())
+    for file in sorted(path for path in reader.rglob("*") if path.is_file()):
+        with file.open("rb") as stream:
+            own = hashlib.file_digest(stream, "sha256").hexdigest()
+        digest.update(f"{file.relative_to(reader)} {own}\n".encode())
+    return digest.hexdigest()
 
 
 def _from_file(examples: Sequence[Example], file: Path) -> list[Example]:

@@ -37,6 +37,21 @@ ACCURACY = {"mams": 88.3, "sentihood": 97.6}
 KS: dict[str, tuple[int, ...]] = {"mams": (10, 100), "sentihood": (10, 50)}
 CASE = "been here a few times and food has always been good but service really suffers when it gets crowded"
 """The test of the paper's case study, asked about its food."""
+CASE_ROWS: dict[str, str] = {
+    "tracin++": "expected there to be more options for tapas the food was mediocre but the service **was pretty "
+    "good.** (service: positive)",
+    "tracin+": "decor **is simple yet functional** and although the staff are not the most attentive in the "
+    "world, ... (decor: positive)",
+    "tracinf": "this place is the tourist fav of chinese food in the city, the service was fast, but the taste "
+    "of the food is average, too much starch ... (chinese food: neutral)",
+    "if++": "... the host was rude to us as we walked in, we stayed because the decor is **charming** and we "
+    "wanted french food. (decor: positive)",
+    "if+": "the scene **a dark refurbished** dining car hosts plenty of hipsters in carefully selected "
+    "thrift-store clothing. (dining car: positive)",
+    "if": "an unpretentious sexy atmosphere lends itself to the above average wine-list and a menu that can "
+    "stand-up to any other restaurant ... (menu: positive)",
+}
+"""What the paper prints there: the first explanation of each method, spans in bold."""
 
 
 def published(dataset: str, method: str, column: str) -> float | None:

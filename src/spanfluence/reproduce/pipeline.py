@@ -11,22 +11,29 @@ from typing import Any
 from spanfluence.baselines import Embedder
 from spanfluence.curvature.lissa import Lissa
 from spanfluence.errors import InputError
-from spanfluence.evaluation.agreement import Judge, agreement_table, curve_table
+from spanfluence.evaluation.agreement import PAPER_SIGN, Judge, agreement_table, curve_table
 from spanfluence.evaluation.bench import Bench, Sizes, draw
-from spanfluence.evaluation.faithful import faithfulness_table
+from spanfluence.evaluation.faithful import correlations, faithfulness_table
 from spanfluence.evaluation.figures import bar_figure, curve_figure
 from spanfluence.evaluation.removal import removal_table
-from spanfluence.evaluation.runner import check_same_data, content_fingerprint, load_run
-from spanfluence.evaluation.tables import Table
+from spanfluence.evaluation.runner import (
+    check_same_data,
+    content_fingerprint,
+    fill_shared,
+    load_run,
+    sentence_encoder,
+)
+from spanfluence.evaluation.tables import Table, read_tables
 from spanfluence.files import write_text_atomic
 from spanfluence.reproduce import paper
-from spanfluence.reproduce.cases import case_table, is_paper_case
+from spanfluence.reproduce.cases import case_figure, case_table, is_paper_case
+from spanfluence.reproduce.claims import agreement_claims, faithfulness_claims
 from spanfluence.reproduce.inputs import annotate, load_splits, right_spans
 from spanfluence.reproduce.report import Reproduction, render
 from spanfluence.retrain import Retrainer
 from spanfluence.runs import RunFolder, versions
 from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests
-from spanfluence.stages import Say, Stages
+from spanfluence.stages import Say, Stages, settings_fingerprint
 from spanfluence.train import train_classifier
 from spanfluence.units import Example
 
@@ -109,11 +116,14 @@ def reproduce_paper(plan: Plan) -> Path:
     check_tests(kept)
     run = _run(plan, splits)
     bench = _bench(plan, run, spanned["train"], splits["test"], kept)
-    found: dict[str, Table] = {}
-    for name in plan.stages or STAGES:
-        new = {table.name: table for table in _tables(name, bench)}
+    of = settings_fingerprint(bench.settings(quick=plan.quick, curvature=plan.curvature))
+    found = read_tables(plan.out / "tables", of)  # of earlier calls: the report shows them too
+    stages = [name for name in STAGES if name in (plan.stages or STAGES)]
+    fill_shared(bench, stages)
+    for name in stages:
+        new = {table.name: table for table in _tables(name, plan, bench)}
         for table in new.values():
-            table.write(plan.out / "tables")
+            table.write(plan.out / "tables", of)
         _figures(plan, bench, new)
         found |= new
         _write(plan, bench, run, found, counts)
@@ -154,11 +164,7 @@ def _bench(
     held_out: Sequence[Example],
     kept: Sequence[Example],
 ) -> Bench:
-    embed = plan.embed
-    if embed is None:
-        from spanfluence.spans.embedding import SentenceEncoder
-
-        embed = SentenceEncoder.load().embed
+    embed, encoder = (plan.embed, "") if plan.embed is not None else sentence_encoder()
     return Bench(
         classifier=load_run(run),
         train=train,
@@ -172,6 +178,8 @@ def _bench(
         seed=plan.seed,
         show=plan.show,
         memory_bytes=plan.memory_bytes,
+        encoder=encoder,
+        training_seconds=run.training_seconds(),
     )
 
 
@@ -184,22 +192,32 @@ def _explained(kept: Sequence[Example], count: int, seed: int) -> list[Example]:
     return chosen
 
 
-def _tables(stage: str, bench: Bench) -> list[Table]:
+def _tables(stage: str, plan: Plan, bench: Bench) -> list[Table]:
     if stage == "agreement":
         judge = Judge(bench)
-        return [agreement_table(bench, judge), curve_table(bench, judge)]
+        claims = agreement_claims(bench, judge, plan.dataset)
+        return [agreement_table(bench, judge), curve_table(bench, judge), claims]
     if stage == "case":
         return [case_table(bench)]
     if stage == "faithfulness":
-        return [faithfulness_table(bench)]
+        rows = correlations(bench)
+        return [faithfulness_table(bench, rows), faithfulness_claims(bench, rows)]
     return [removal_table(bench)]
 
 
 def _figures(plan: Plan, bench: Bench, found: dict[str, Table]) -> None:
     folder = plan.out / "figures"
     if "curves" in found:
-        names = [*bench.methods, "random", "bm25", "embedding"]
-        curve_figure(found["curves"], ("Sag", "Lag"), names, folder / "curves.png")
+        table = found["curves"]
+        ours = [*bench.methods, "random", "bm25", "embedding"]
+        known = {str(row["method"]) for row in table.rows}
+        theirs = [
+            name + PAPER_SIGN if name + PAPER_SIGN in known else name for name in paper.METHODS
+        ]
+        panels = {"our sign": ours, "the paper's signs": theirs}
+        curve_figure(table, ("Sag", "Lag"), panels, folder / "curves.png")
+    if "case" in found:
+        case_figure(found["case"], folder / "case.png")
     if "agreement" in found:
         k = bench.sizes.ks[0]
         for measure in ("Sag", "Lag"):

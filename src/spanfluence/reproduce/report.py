@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spanfluence.evaluation.agreement import PAPER_SIGN
-from spanfluence.evaluation.tables import Cell, Table, shown
-from spanfluence.metrics import Interval
+from spanfluence.evaluation.tables import Cell, Table
 from spanfluence.reproduce import paper
 
 SIGN = """## Signs
@@ -40,9 +39,11 @@ class Reproduction:
 def render(result: Reproduction) -> str:
     """The whole page."""
     parts = [f"# Reproduction on {result.dataset}\n", _setup(result)]
-    claims = claim_table(result)
-    if claims.rows:
-        parts += ["## What holds\n", claims.markdown()]
+    claims = [
+        result.tables[n] for n in ("claims_agreement", "claims_faithfulness") if n in result.tables
+    ]
+    if claims:
+        parts += ["## What holds\n", *(table.markdown() for table in claims)]
     if "agreement" in result.tables:
         parts += ["## Sag and Lag\n", beside(result, "agreement", ("Sag", "Lag")).markdown()]
         parts += [
@@ -50,14 +51,20 @@ def render(result: Reproduction) -> str:
             "![Lag by method](figures/lag.png)\n",
             SIGN,
         ]
-        parts += ["## The impact of K\n", "![Sag and Lag against K](figures/curves.png)\n"]
+        parts += [
+            "## The impact of K\n",
+            "Above with our sign, every method and baseline; below the six methods of the paper's figure, with "
+            "its signs.\n",
+            "![Sag and Lag against K](figures/curves.png)\n",
+        ]
         parts += ["## All measures of agreement\n", result.tables["agreement"].markdown()]
     if "faithfulness" in result.tables:
         parts += ["## Faithfulness\n", _faithfulness(result).markdown()]
     if "ral" in result.tables:
         parts += ["## Ral\n", beside(result, "ral", ("Ral",)).markdown()]
     if "case" in result.tables:
-        parts += ["## Case study\n", result.tables["case"].markdown()]
+        parts += ["## Case study\n", "![Case study](figures/case.png)\n"]
+        parts.append(result.tables["case"].markdown())
     return "\n".join([*parts, _times(result)])
 
 
@@ -100,63 +107,21 @@ def beside(result: Reproduction, name: str, measures: Sequence[str]) -> Table:
 
 
 def _faithfulness(result: Reproduction) -> Table:
+    """The paper's two columns in front of ours."""
     table = result.tables["faithfulness"]
     rows = []
     for row in table.rows:
-        mean, variance = paper.FAITHFULNESS[str(row["method"])]
-        rows.append({"method": row["method"], "mean, paper": mean, "mean, ours": row["mean"],
-                     "var., paper": variance, "var., ours": row["var."],
-                     "sd over repetitions": row["sd over repetitions"]})  # fmt: skip
-    return Table(table.name, table.title, rows, table.notes)
-
-
-def claim_table(result: Reproduction) -> Table:
-    """The paper's findings, and whether our numbers agree; means are compared as they are."""
-    rows: list[dict[str, Cell]] = []
-    agreement = _means(result, "agreement")
-    first = paper.KS[result.dataset][0]
-    for measure in ("Sag", "Lag"):
-        column = f"{measure}({first})"
-        for better, worse in (
-            ("if++", "if"), ("if++", "if+"), ("tracin++", "tracinf"), ("tracin++", "tracin+"),
-            ("tracin++", "if++"),
-        ):  # fmt: skip
-            rows += _claim(agreement, column, better, worse)
-    faithful = _means(result, "faithfulness")
-    rows += _claim(faithful, "mean", "tracin++", "control", "Spearman")
-    rows += _claim(faithful, "var.", "if++", "tracin++", "variance of Spearman")
-    for method in ("tracin++", "if++", "pinpoint"):
-        rows += _claim(agreement, f"Sag, sentence encoder({first})", method, "bm25")
-        rows += _claim(agreement, f"Lag({first})", method, "bm25")
-    return Table("claims", "Findings of the paper, and whether a word search does as well", rows)
-
-
-def _claim(
-    means: Mapping[tuple[str, str], float], column: str, more: str, less: str, name: str = ""
-) -> list[dict[str, Cell]]:
-    a, b = means.get((more, column)), means.get((less, column))
-    if a is None or b is None:
-        return []
-    claim = f"{name or column}: {more} above {less}"
-    return [
-        {
-            "finding": claim,
-            "ours": f"{shown(a)} against {shown(b)}",
-            "holds": "yes" if a > b else "no",
+        mean, variance = paper.FAITHFULNESS.get(str(row["method"]), (None, None))
+        both: dict[str, Cell] = {
+            "method": row["method"],
+            "mean, paper": mean,
+            "mean, ours": row["mean"],
+            "var., paper": variance,
+            "var., ours": row["var."],
         }
-    ]
-
-
-def _means(result: Reproduction, name: str) -> dict[tuple[str, str], float]:
-    found: dict[tuple[str, str], float] = {}
-    table = result.tables.get(name)
-    for row in table.rows if table else ():
-        for column, cell in row.items():
-            if isinstance(cell, Interval):
-                found[str(row["method"]), column] = cell.mean
-            elif isinstance(cell, float):
-                found[str(row["method"]), column] = cell
-    return found
+        further = {name: cell for name, cell in row.items() if name not in ("mean", "var.")}
+        rows.append({**both, **further})
+    return Table(table.name, table.title, rows, table.notes)
 
 
 def _times(result: Reproduction) -> str:

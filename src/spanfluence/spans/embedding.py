@@ -16,6 +16,7 @@ from spanfluence.model import usable_device
 
 MAX_TOKENS = 4096
 LONGEST = 128  # tokens of one piece that are read: clauses are far shorter
+DEFAULT = "minilm"
 REMEMBERED = 200_000  # embeddings kept; beyond it the memory starts anew
 
 
@@ -29,7 +30,7 @@ class SentenceEncoder:
         self._known: dict[str, Float[np.ndarray, " hidden"]] = {}
 
     @classmethod
-    def load(cls, source: str | Path = "minilm", *, device: str = "cpu") -> SentenceEncoder:
+    def load(cls, source: str | Path = DEFAULT, *, device: str = "cpu") -> SentenceEncoder:
         """From a folder or hub name of an encoder with a fast tokenizer."""
         return cls(*load_encoder(source), device=device)
 
