@@ -572,7 +572,7 @@ def test_a_run_with_a_damaged_record_or_checkpoint(refused, run_folder, tmp_path
         assert message.startswith(f"{run / 'run.json'} does not tell the training's ")
         assert "train again, or give" in message
     (run / "run.json").write_text(json.dumps(record))
-    folder = run / "checkpoints" / "epoch-003"
+    folder = run / "checkpoints" / f"epoch-{record['selected_epoch']:03d}"
     question = ("explain", run, "--text", TEXT, "--method", "tracin")
     (folder / "point.json").write_text("{}")
     assert refused(*question).startswith(
