@@ -62,13 +62,18 @@ def recompute_per_test(work: Workload, test: int, spans: Sequence[int]) -> Timed
 
 
 def reference_scores(work: Workload) -> np.ndarray:
-    """The same scores with each gradient computed once: for checking, not for timing."""
+    """The same scores with each gradient computed once: for checking, not for timing.
+
+    Products of millions of numbers are summed in double precision: the reference must not be what is off.
+    """
     tests, train = work.test_texts(), work.train_texts()
     total = np.zeros((len(work.tests), len(work.train)))
     for point in work.points:
         naive = Naive(work, dict(point.parameters))
-        asked = torch.stack([naive.span(*tests[i : i + 2]) for i in range(0, len(tests), 2)])
+        asked = torch.stack(
+            [naive.span(*tests[i : i + 2]) for i in range(0, len(tests), 2)]
+        ).double()
         for column in range(len(work.train)):
-            gradient = naive.span(*train[2 * column : 2 * column + 2])
-            total[:, column] += point.weight * (asked @ gradient).double().numpy()
+            gradient = naive.span(*train[2 * column : 2 * column + 2]).double()
+            total[:, column] += point.weight * (asked @ gradient).numpy()
     return total

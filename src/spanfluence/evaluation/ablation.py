@@ -17,7 +17,6 @@ from spanfluence.evaluation.planted import Cell, cell_values, planted_cells, pla
 from spanfluence.evaluation.span_removal import (
     CONTROL,
     Fall,
-    over_rows,
     span_falls,
     span_removal_table,
 )
@@ -125,7 +124,9 @@ def _differences(found: Evidence, name: str, share: float) -> dict[str, Interval
         f"Span-LDS{MINUS}": bootstrap_lds(
             lds.predicted[name], lds.actual, minus=lds.predicted[BASE]
         ),
-        f"span-Ral{MINUS}": over_rows(falls[name][share].rows - falls[BASE][share].rows)
+        f"span-Ral{MINUS}": falls[name][share].interval(
+            falls[name][share].rows - falls[BASE][share].rows
+        )
         if name in falls
         else None,
     }

@@ -245,6 +245,11 @@ class Bench:
         ]
         return np.array(found, dtype=np.float64)
 
+    @property
+    def held_out_sentences(self) -> list[str]:
+        """The text of each held-out row; several rows may ask about one."""
+        return [row.text for row in self.held_out]
+
     @cached_property
     def accuracy(self) -> float:
         """Share of the held-out rows that this bench's classifier gets right."""

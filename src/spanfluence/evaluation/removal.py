@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from spanfluence.evaluation.agreement import both_signs
 from spanfluence.evaluation.bench import Bench
 from spanfluence.evaluation.tables import Table, percent
-from spanfluence.metrics import Interval, bootstrap_runs, combined, ral, top_share
-from spanfluence.retrain import accuracy
+from spanfluence.metrics import Interval, bootstrap_runs, combined, top_share
 from spanfluence.scoring import SAME_LABEL, Scored
-from spanfluence.units import Example, Unit
+from spanfluence.units import Unit
 
 
 def worth_retraining(lists: Sequence[Scored]) -> list[Scored]:
@@ -33,7 +33,7 @@ def removal_table(bench: Bench) -> Table:
     """Accuracy in percent before minus after retraining without the top share; mean over seeds."""
     part = removal_bench(bench)
     lists = both_signs(worth_retraining(part.scored))
-    before = held_out_accuracies(part, [Unit(example) for example in part.train])
+    before = part.rights([Unit(example) for example in part.train])
     rows = []
     for scored in part.each("Ral, lists", lists):
         totals = combined(scored.scores, scored.owners(part.train), len(part.train))
@@ -50,44 +50,27 @@ def removal_table(bench: Bench) -> Table:
     )
 
 
-def _falls(part: Bench, totals: np.ndarray, before: Sequence[float]) -> dict[str, Any]:
+def _falls(part: Bench, totals: np.ndarray, before: np.ndarray) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for share in part.sizes.shares:
         out = set(top_share(totals, share, seed=part.seed).tolist())
         left = [Unit(example) for place, example in enumerate(part.train) if place not in out]
-        after = held_out_accuracies(part, left)
-        falls = ral(before, after)
-        row[f"Ral({share:.0%})"] = percent(fall_interval(part, left))
-        row[f"sd({share:.0%})"] = float(100 * falls.std(ddof=1)) if len(falls) > 1 else None
+        falls = before - part.rights(left)
+        row[f"Ral({share:.0%})"] = fall_interval(falls, part.held_out_sentences)
+        row[f"sd({share:.0%})"] = spread(falls)
     return row
 
 
-def held_out_accuracies(bench: Bench, units: Sequence[Unit]) -> list[float]:
-    """Accuracy on the held-out rows after training on the units, one for each seed."""
-    labels = bench.labels(bench.held_out)
-    return [accuracy(logits, labels) for logits in _logits(bench, units, bench.held_out)]
-
-
-def fall_interval(bench: Bench, units: Sequence[Unit]) -> Interval:
-    """Fall of accuracy against training on everything, with an interval over seeds and sentences.
+def fall_interval(
+    falls: Float[np.ndarray, "seeds rows"], sentences: Sequence[str] | None
+) -> Interval:
+    """Mean fall in percent, with an interval over seeds and sentences.
 
     Rows about one sentence are resampled together: the model reads the same words for all of them.
     """
-    whole = [Unit(example) for example in bench.train]
-    falls = _rights(bench, whole) - _rights(bench, units)
-    return bootstrap_runs(falls, groups=[row.text for row in bench.held_out])
+    return percent(bootstrap_runs(falls, groups=sentences))
 
 
-def _rights(bench: Bench, units: Sequence[Unit]) -> np.ndarray:
-    """1 where a held-out row is answered rightly, a line for each seed."""
-    labels = bench.labels(bench.held_out)
-    found = [lg.argmax(axis=1) == labels for lg in _logits(bench, units, bench.held_out)]
-    return np.array(found, dtype=np.float64)
-
-
-def _logits(bench: Bench, units: Sequence[Unit], tests: Sequence[Example]) -> list[np.ndarray]:
-    """One matrix for each seed; equal trainings come from the retrainer's cache."""
-    return [
-        bench.retrainer.logits(units, tests, bench.seed + number)
-        for number in range(bench.sizes.seeds)
-    ]
+def spread(falls: Float[np.ndarray, "seeds rows"]) -> float | None:
+    """Standard deviation of Ral over seeds, in percent; one seed has none."""
+    return float(100 * falls.mean(axis=1).std(ddof=1)) if len(falls) > 1 else None

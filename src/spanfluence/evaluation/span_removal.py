@@ -9,9 +9,9 @@ import numpy as np
 
 from spanfluence.baselines import words
 from spanfluence.evaluation.bench import Bench
-from spanfluence.evaluation.removal import removal_bench, worth_retraining
-from spanfluence.evaluation.tables import Table, percent
-from spanfluence.metrics import Interval, bootstrap, top_share
+from spanfluence.evaluation.removal import fall_interval, removal_bench, spread, worth_retraining
+from spanfluence.evaluation.tables import Table
+from spanfluence.metrics import Interval, top_share
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import Scored
 from spanfluence.units import Example, Span, Unit
@@ -27,6 +27,12 @@ class Fall(NamedTuple):
     control: np.ndarray
     no_room: float
     """Share of the control's runs of words for which the text had no free place."""
+    sentences: Sequence[str]
+    """The text of each held-out row."""
+
+    def interval(self, falls: np.ndarray) -> Interval:
+        """Mean of falls of these rows, in percent."""
+        return fall_interval(falls, self.sentences)
 
 
 Falls = Mapping[str, Mapping[float, Fall]]
@@ -47,7 +53,7 @@ def span_removal_table(bench: Bench, falls: Falls | None = None) -> Table:
             f"Accuracy before: {100 * np.mean(before):.2f} %. The control masks as many other words of "
             "the same texts, beside the spans where there is room; 'no room': share of its runs of "
             "words that had none and were drawn anywhere. Brackets: 95 % bootstrap interval over "
-            "held-out rows; sd: over seeds.",
+            "held-out sentences and seeds, both resampled; sd: over seeds.",
         ),
     )
 
@@ -70,23 +76,13 @@ def _row(falls: Mapping[float, Fall]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for share, fall in falls.items():
         at = f"({share:.0%})"
-        row[f"Ral{at}"] = over_rows(fall.rows)
-        row[f"sd{at}"] = _spread(fall.rows)
-        row[f"Ral{at}{CONTROL}"] = over_rows(fall.control)
-        row[f"sd{at}{CONTROL}"] = _spread(fall.control)
-        row[f"Ral{at} above its control"] = over_rows(fall.rows - fall.control)
+        row[f"Ral{at}"] = fall.interval(fall.rows)
+        row[f"sd{at}"] = spread(fall.rows)
+        row[f"Ral{at}{CONTROL}"] = fall.interval(fall.control)
+        row[f"sd{at}{CONTROL}"] = spread(fall.control)
+        row[f"Ral{at} above its control"] = fall.interval(fall.rows - fall.control)
         row[f"no room{at}"] = fall.no_room
     return row
-
-
-def over_rows(falls: np.ndarray) -> Interval:
-    """Mean fall in percent, with an interval over held-out rows, seeds averaged."""
-    return percent(bootstrap(falls.mean(axis=0)))
-
-
-def _spread(falls: np.ndarray) -> float | None:
-    """Standard deviation over seeds, in percent; one seed has none."""
-    return float(100 * falls.mean(axis=1).std(ddof=1)) if len(falls) > 1 else None
 
 
 def _fall(part: Bench, scored: Scored, share: float) -> Fall:
@@ -102,7 +98,8 @@ def _fall(part: Bench, scored: Scored, share: float) -> Fall:
         before - part.rights([Unit(e, hidden.get(id(e), ())) for e in part.train])
         for hidden in (own, other)
     )
-    return Fall(fall, control, no_room / sum(len(spans) for spans in own.values()))
+    crowded_share = no_room / sum(len(spans) for spans in own.values())
+    return Fall(fall, control, crowded_share, part.held_out_sentences)
 
 
 def masks(
