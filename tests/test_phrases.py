@@ -21,6 +21,15 @@ def test_the_longest_form_leads_and_its_parts_are_variants():
     assert found[0].units == tuple(range(15))
 
 
+def test_a_phrase_speaks_for_a_word_that_is_rarer_alone():
+    """ "were" has more hits than the phrase around it, yet most of them are the phrase."""
+    texts = [*TEXTS, *(f"they were thing{i}" for i in range(4)), *(f"x{i}" for i in range(100))]
+    found = over_represented(texts, [*range(18), 100, 101, 102, 103])
+    assert found[0].phrase == "when we were there"
+    assert "were" in found[0].variants
+    assert "were" not in [phrase.phrase for phrase in found]
+
+
 def test_the_p_value_is_hypergeometric_times_the_phrases_tried():
     found = over_represented(TEXTS, range(15), level=1.0)[0]
     plain = hypergeom.sf(14, 100, 20, 15)

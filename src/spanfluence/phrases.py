@@ -16,6 +16,8 @@ LEAST_LIFT = 2.0
 """...and so many times more often than expected: with many units even "the" is significant."""
 SAME = 0.5
 """Phrases that contain one another and share this much of their units are one finding."""
+LED = 0.75
+"""A phrase speaks for its parts if it is there in so much of their flagged units: "when we were there" for "were"."""
 
 
 @dataclass(frozen=True)
@@ -79,16 +81,32 @@ def word_runs(texts: Sequence[str]) -> dict[tuple[str, ...], set[int]]:
 
 
 def _grouped(phrases: Sequence[Phrase]) -> list[Phrase]:
-    """Parts and extensions of a better phrase become its variants."""
+    """Parts and extensions of a phrase become its variants; the least likely of all of them places it."""
     groups: list[Phrase] = []
     for phrase in phrases:
-        for number, leader in enumerate(groups):
-            if _akin(leader, phrase):
-                groups[number] = replace(leader, variants=(*leader.variants, phrase.phrase))
+        leader = _leader(phrase, phrases)
+        for number, own in enumerate(groups):
+            if own.phrase == phrase.phrase:
+                break
+            if own.phrase == leader.phrase or _akin(own, phrase):
+                groups[number] = replace(own, variants=(*own.variants, phrase.phrase))
                 break
         else:
-            groups.append(phrase)
+            parts = () if leader is phrase else (phrase.phrase,)
+            groups.append(replace(leader, variants=parts))
     return groups
+
+
+def _leader(phrase: Phrase, phrases: Sequence[Phrase]) -> Phrase:
+    """The longest phrase around this one that most of its flagged units hold; itself, if none does."""
+    own = set(phrase.units)
+    around = [
+        other
+        for other in phrases
+        if f" {phrase.phrase} " in f" {other.phrase} "
+        and len(own & set(other.units)) >= LED * len(own)
+    ]
+    return max(around, key=lambda other: len(other.phrase.split()))
 
 
 def _akin(a: Phrase, b: Phrase) -> bool:
