@@ -145,8 +145,10 @@ def top_share(
     return ranking(np.asarray(values)[None, :], seed=seed)[0, :count]
 
 
-def ral(before: Sequence[float], after: Sequence[float]) -> Float[np.ndarray, " seeds"]:
-    """Accuracy before minus accuracy after retraining without the top, one value per seed."""
+def ral(
+    before: Sequence[float] | np.ndarray, after: Sequence[float] | np.ndarray
+) -> Float[np.ndarray, seeds *rows]:
+    """Accuracy (or rightness of single rows) before minus after retraining without the top, per seed."""
     if len(before) != len(after) or not len(before):
         raise InputError(f"{len(before)} accuracies before and {len(after)} after: give pairs")
     return np.asarray(before, dtype=np.float64) - np.asarray(after, dtype=np.float64)

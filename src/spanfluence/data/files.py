@@ -50,22 +50,14 @@ def load_examples(
     return sentihood.read_sentihood(source)
 
 
-def load_terms(
-    path: str | os.PathLike[str],
-    *,
-    text: str = "text",
-    label: str = "label",
-    context: str = "context",
-    spans: str = "spans",
-    id: str = "id",
-) -> list[Span | None] | None:
+def load_terms(path: str | os.PathLike[str], **names: str) -> list[Span | None] | None:
     """Where the context of each example of `load_examples` stands in its text; None if nothing is said.
 
     MAMS files say so of every example; in other files a column `term` holds [start, end], as JSON in
-    csv and tsv.
+    csv and tsv. `names` are the columns, as in `load_examples`.
     """
     source = Path(path)
-    columns = Columns(text=text, label=label, context=context, spans=spans, id=id)
+    columns = Columns(**names)
     table = _read(source, columns)
     if table is not None:
         return terms_of(table, columns)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from spanfluence.evaluation.agreement import both_signs
 from spanfluence.evaluation.bench import Bench
 from spanfluence.evaluation.tables import Table, percent
-from spanfluence.metrics import Interval, bootstrap_runs, combined, top_share
+from spanfluence.metrics import Interval, bootstrap_runs, combined, ral, top_share
 from spanfluence.scoring import SAME_LABEL, Scored
 from spanfluence.units import Unit
 
@@ -55,7 +55,7 @@ def _falls(part: Bench, totals: np.ndarray, before: np.ndarray) -> dict[str, Any
     for share in part.sizes.shares:
         out = set(top_share(totals, share, seed=part.seed).tolist())
         left = [Unit(example) for place, example in enumerate(part.train) if place not in out]
-        falls = before - part.rights(left)
+        falls = ral(before, part.rights(left))
         row[f"Ral({share:.0%})"] = fall_interval(falls, part.held_out_sentences)
         row[f"sd({share:.0%})"] = spread(falls)
     return row

@@ -11,7 +11,7 @@ from spanfluence.baselines import words
 from spanfluence.evaluation.bench import Bench
 from spanfluence.evaluation.removal import fall_interval, removal_bench, spread, worth_retraining
 from spanfluence.evaluation.tables import Table
-from spanfluence.metrics import Interval, top_share
+from spanfluence.metrics import Interval, ral, top_share
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import Scored
 from spanfluence.units import Example, Span, Unit
@@ -95,7 +95,7 @@ def _fall(part: Bench, scored: Scored, share: float) -> Fall:
         no_room += crowded
     before = part.rights([Unit(example) for example in part.train])
     fall, control = (
-        before - part.rights([Unit(e, hidden.get(id(e), ())) for e in part.train])
+        ral(before, part.rights([Unit(e, hidden.get(id(e), ())) for e in part.train]))
         for hidden in (own, other)
     )
     crowded_share = no_room / sum(len(spans) for spans in own.values())
