@@ -147,7 +147,7 @@ def top_share(
 
 def ral(
     before: Sequence[float] | np.ndarray, after: Sequence[float] | np.ndarray
-) -> Float[np.ndarray, seeds *rows]:
+) -> Float[np.ndarray, seeds * rows]:
     """Accuracy (or rightness of single rows) before minus after retraining without the top, per seed."""
     if len(before) != len(after) or not len(before):
         raise InputError(f"{len(before)} accuracies before and {len(after)} after: give pairs")
