@@ -92,32 +92,31 @@ def settings_of(**changes) -> TrainSettings:
 
 
 @pytest.mark.parametrize(
-    ("rows", "epochs"),
-    [(11200, 7), (20000, 7), (5600, 14), (3000, 26), (2800, 28), (1000, 28), (1, 28)],
+    ("rows", "batch"), [(11200, 100), (20000, 100), (5600, 50), (3000, 27), (1792, 16), (1, 16)]
 )
-def test_fewer_rows_get_more_epochs_up_to_a_limit(rows, epochs):
-    # The run: 112 steps an epoch, 7 epochs. 3,000 rows: 30 steps, 112 / 30 = 3.73 times 7.
+def test_fewer_rows_get_smaller_batches_down_to_a_limit(rows, batch):
+    # The run: 112 steps an epoch. 3,000 rows in batches of 27: 112 steps.
     retrainer = Retrainer("base", ("a", "b"), settings_of(), epochs=7, rows=11200)
     small = retrainer.for_rows(rows)
-    assert small.epochs == small.recipe["epochs"] == epochs
-    assert (small.recipe == retrainer.recipe) == (epochs == 7)
+    assert small.recipe["settings"]["batch_size"] == batch
+    assert small.settings.learning_rate == pytest.approx(1e-4 * (batch / 100) ** 0.5)
+    assert small.epochs == 7 and small.course == f"7 epochs in batches of {batch}"
+    assert (small.recipe == retrainer.recipe) == (batch == 100)
     assert retrainer.for_rows(2000).for_rows(rows).recipe == small.recipe  # always of the run's
 
 
-def test_a_falling_rate_is_stretched_along():
-    retrainer = Retrainer("base", "ab", settings_of(schedule="linear"), epochs=10, rows=400)
-    small = retrainer.for_rows(200)
-    assert (small.epochs, small.settings.epochs) == (20, 40)
-    assert small.settings.rate(21) == retrainer.settings.rate(11)
-    assert Retrainer("base", "ab", settings_of()).for_rows(5).epochs == 20  # of no known run
+def test_batches_neither_grow_nor_shrink_without_reason():
+    small = Retrainer("base", "ab", settings_of(batch_size=4), rows=400).for_rows(20)
+    assert small.settings.batch_size == 4  # below the limit already
+    unknown = Retrainer("base", "ab", settings_of()).for_rows(5)  # of no known run
+    assert unknown.settings == settings_of()
 
 
 def test_retrainers_for_other_rows_share_states_counts_and_classifiers(run):
     retrainer = Retrainer.of_run(run)
     small = retrainer.for_rows(6)
-    assert (retrainer.epochs, small.epochs) == (3, 9)
     trained = small.train(WHOLE[:6], seed=4)
-    assert [point.name for point in trained.checkpoints] == ["epoch-007", "epoch-008", "epoch-009"]
+    assert [point.name for point in trained.checkpoints] == ["epoch-001", "epoch-002", "epoch-003"]
     assert retrainer.fits == small.fits == 1
     assert retrainer.store is small.store
     assert retrainer.train(WHOLE, seed=4).classifier is trained.classifier

@@ -2,8 +2,8 @@
 
 A text is run through the frozen trunk once, whatever number of subsets, masks or changed labels it takes
 part in afterwards. A retraining starts from the base model and a seed, as `train_classifier` does, runs
-a fixed number of epochs, and selects nothing. `for_rows` is the same recipe with more epochs, for a
-training set so small that the run's epochs would be too few steps to learn anything.
+a fixed number of epochs, and selects nothing. `for_rows` is the same recipe with smaller batches, for a
+training set so small that the run's batches would be too few steps to learn anything.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from spanfluence.units import Example, Unit
 
 STORE_BYTES = 3 << 30
 LAST = 3  # epochs whose parameters are kept as checkpoints
-STRETCH = 4.0
-"""At most so many times the run's epochs: further passes over a few rows only memorise them."""
+LEAST_BATCH = 16
+"""Smaller batches learn no more (1,000 rows of MAMS), and a step costs as much as several rows."""
 HELD_SEEDS = 4  # untrained classifiers kept in memory; seeds take turns within one subset
 WEIGHTS = "weights"
 
@@ -98,7 +98,7 @@ class Retrainer:
             raise InputError(f"epochs={self.epochs} must lie between 1 and {settings.epochs}")
         self.device, self.cache, self.show = device, cache, show
         self._shared = _Shared()
-        self._whole = self  # the recipe of the run, which every stretched one is reckoned from
+        self._whole = self  # the recipe of the run, which every other is reckoned from
 
     @property
     def store(self) -> StateStore:
@@ -128,27 +128,27 @@ class Retrainer:
         return cls(record["base"], record["labels"], settings, **{**given, **options})
 
     def for_rows(self, rows: int) -> Retrainer:
-        """The recipe for a training set of so many rows: about as many steps as the run took.
+        """The recipe for a training set of so many rows: an epoch has about as many steps as the run's.
 
-        epochs' = round(epochs * min(STRETCH, steps of an epoch of the run / steps of an epoch here))
+        batch' = max(LEAST_BATCH, batch * rows / rows of the run),  rate' = rate * sqrt(batch' / batch)
 
-        A falling learning rate is stretched along. Never fewer epochs than the run; states, cache and
-        counts are shared. The recipe of the result records its epochs. Without a known size of the run
-        the recipe stays as it is.
+        The square root is how Adam's rate goes with the noise of a batch. More epochs of the run's batches
+        instead would cost several times as much and do no better (experiments/LOG.md). Batches never
+        grow; states, cache and counts are shared. Without a known size of the run the recipe stays as it is.
         """
         whole = self._whole
-        factor = 1.0 if whole.rows is None else min(STRETCH, whole._steps(whole.rows, rows))
         result = copy.copy(whole)
-        if factor > 1:
-            result.epochs = round(whole.epochs * factor)
-            schedule = max(result.epochs, round(whole.settings.epochs * factor))
-            result.settings = replace(whole.settings, epochs=schedule)
+        size = whole.settings.batch_size
+        if whole.rows is not None and rows < whole.rows:
+            batch = min(size, max(LEAST_BATCH, round(size * rows / whole.rows)))
+            rate = whole.settings.learning_rate * math.sqrt(batch / size)
+            result.settings = replace(whole.settings, batch_size=batch, learning_rate=rate)
         return result
 
-    def _steps(self, of: int, over: int) -> float:
-        """Steps of an epoch of `of` rows for each step of an epoch of `over` rows."""
-        size = self.settings.batch_size
-        return math.ceil(of / size) / math.ceil(max(1, over) / size)
+    @property
+    def course(self) -> str:
+        """How long it trains, in words."""
+        return f"{self.epochs} epochs in batches of {self.settings.batch_size}"
 
     @property
     def recipe(self) -> dict[str, Any]:

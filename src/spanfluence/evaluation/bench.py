@@ -298,7 +298,7 @@ class Bench:
         """The same recipe on a seeded part of the training set and of the tests, trained anew.
 
         Parts of one size are the same rows and one model, whatever they are drawn for. What is
-        retrained on the part keeps its number of epochs (`Retrainer.for_rows`).
+        retrained on the part keeps its recipe (`Retrainer.for_rows`).
         """
         train = draw(self.train, size, self.seed, "small train")
         model = self.attributed(self.fitted("small", train, self.seed))

@@ -141,7 +141,7 @@ def _table(name: str, title: str, found: Measured, what: str) -> Table:
             "subsets and tests together, since all tests share the subsets. The last column is the "
             "paired difference to the best word or embedding baseline.",
             f"Held-out accuracy of the explained model: {100 * part.accuracy:.1f} %, "
-            f"{part.retrainer.epochs} epochs. The retrained models get {100 * found.right:.1f} % of the "
-            f"tests right, {found.retrainer.epochs} epochs.",
+            f"{part.retrainer.course}. The retrained models get {100 * found.right:.1f} % of the "
+            f"tests right, {found.retrainer.course}.",
         ),
     )

@@ -46,7 +46,7 @@ def mislabel_table(bench: Bench) -> Table:
         (
             "Brackets: 95 % bootstrap interval over rows. 'loss' is the loss of the given label.",
             f"Held-out accuracy of the trained models: {', '.join(models)}; "
-            f"{bench.retrainer.for_rows(len(train)).epochs} epochs.",
+            f"{bench.retrainer.for_rows(len(train)).course}.",
         ),
     )
 

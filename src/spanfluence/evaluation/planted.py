@@ -120,7 +120,7 @@ def _cell(bench: Bench, model: Retrained, planted: Planted, rate: float, seed: i
         "flipped": chosen.share,
         "flips": chosen.flips,
         "accuracy": right,
-        "epochs": bench.retrainer.for_rows(len(planted.train)).epochs,
+        "course": bench.retrainer.for_rows(len(planted.train)).course,
         "methods": {scored.name: _shares(scored, planted, seed) for scored in lists},
     }
 
@@ -213,7 +213,7 @@ def _notes(cells: Sequence[Cell], rates: Sequence[float]) -> tuple[str, ...]:
         "label and words alike. 'row': any unit of a planted row. Brackets: 95 % bootstrap interval "
         "over triggers. The ratio is to the best word or embedding baseline, which may use labels.",
         f"Held-out accuracy of the trained models: mean {np.mean(accuracies):.1f} %, lowest "
-        f"{min(accuracies):.1f} %; {cells[0]['epochs']} epochs.",
+        f"{min(accuracies):.1f} %; {cells[0]['course']}.",
     )
 
 
