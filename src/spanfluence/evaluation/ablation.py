@@ -13,7 +13,13 @@ from typing import Any
 from spanfluence.anatomy import dissect
 from spanfluence.evaluation.bench import Bench
 from spanfluence.evaluation.lds import Measured, span_lds, span_lds_table
-from spanfluence.evaluation.planted import Cell, cell_values, planted_cells, planted_table
+from spanfluence.evaluation.planted import (
+    Cell,
+    cell_values,
+    large_cells,
+    planted_cells,
+    planted_table,
+)
 from spanfluence.evaluation.span_removal import (
     CONTROL,
     Fall,
@@ -47,7 +53,7 @@ VARIANTS = variants()
 VOTES = {"rank votes": ("pinpoint", "pinpoint, contrast=masked", "pinpoint, scale=cosine")}
 BASE = "pinpoint"
 MIDDLE = "pinpoint, middle layers"
-KEY = {"planted": ("planted, all rates", "decoy, all rates"), "span_lds": ("Span-LDS",)}
+KEY = {"planted": ("planted", "decoy"), "span_lds": ("Span-LDS",)}
 MINUS = " minus pinpoint"
 
 
@@ -115,8 +121,9 @@ def _with_middle(found: Evidence, bench: Bench, blocks: tuple[str, ...]) -> Evid
 
 def _differences(found: Evidence, name: str, share: float) -> dict[str, Interval | None]:
     """Paired differences of one list to `pinpoint` in all three measures."""
-    values, triggers = cell_values(found.cells, name, "planted")
-    base, _ = cell_values(found.cells, BASE, "planted")
+    cells = large_cells(found.cells)
+    values, triggers = cell_values(cells, name, "planted")
+    base, _ = cell_values(cells, BASE, "planted")
     planted = [own - other for own, other in zip(values, base, strict=True)]
     lds, falls = found.lds, found.falls
     return {

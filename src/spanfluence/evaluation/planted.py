@@ -182,9 +182,9 @@ def _shares(scored: Scored, planted: Planted, seed: int) -> dict[str, Any]:
 
 
 def planted_table(bench: Bench, cells: Sequence[Cell] | None = None) -> Table:
-    """Mean over triggers at each rate and over rates; intervals resample triggers whole."""
+    """Mean over triggers at each rate and over the large ones; intervals resample triggers whole."""
     cells = planted_cells(bench) if cells is None else cells
-    best = _best_baseline(_large(cells))
+    best = _best_baseline(large_cells(cells))
     rows = [_row(name, cells, bench.sizes.rates, best) for name in cells[0]["methods"]]
     return Table(
         "planted",
@@ -211,7 +211,8 @@ def _notes(cells: Sequence[Cell], rates: Sequence[float]) -> tuple[str, ...]:
         "methods: a planted row; they name no words). 'decoy': the same of decoys, also by their "
         "label: with two classes every decoy carries the target label, and agrees with the test in "
         "label and words alike. 'row': any unit of a planted row. Brackets: 95 % bootstrap interval "
-        "over triggers. The ratio is to the best word or embedding baseline, which may use labels.",
+        "over triggers. The ratio is to the best word or embedding baseline, which may use labels. "
+        f"Columns without a rate are means over the rates from {FROM:.0%}.",
         f"Held-out accuracy of the trained models: mean {np.mean(accuracies):.1f} %, lowest "
         f"{min(accuracies):.1f} %; {cells[0]['course']}.",
     )
@@ -224,20 +225,15 @@ def _row(name: str, cells: Sequence[Cell], rates: Sequence[float], best: str) ->
         some = [cell for cell in cells if cell["rate"] == rate]
         row[f"planted {rate:.1%}"] = _mean(some, name, "planted")
         row[f"decoy {rate:.1%}"] = _mean(some, name, "decoy")
-    large = _large(cells)
-    if len(large) < len(cells):
-        row[f"planted, from {FROM:.0%}"] = _mean(large, name, "planted")
-        row[f"decoy, from {FROM:.0%}"] = _mean(large, name, "decoy")
+    large = large_cells(cells)
+    for what in ("planted", "decoy", DECOY_TARGET, DECOY_OTHER, "row"):
+        row[what] = _mean(large, name, what)
+    row["planted, all tests"] = _mean(large, name, "planted", every=True)
     row[f"times {best}"] = _ratio(large, name, best)
-    row[DECOY_TARGET] = _mean(large, name, DECOY_TARGET)
-    row[DECOY_OTHER] = _mean(large, name, DECOY_OTHER)
-    for what in ("planted", "decoy", "row"):
-        row[f"{what}, all rates"] = _mean(cells, name, what)
-    row["planted, all tests"] = _mean(cells, name, "planted", every=True)
     return row
 
 
-def _large(cells: Sequence[Cell]) -> list[Cell]:
+def large_cells(cells: Sequence[Cell]) -> list[Cell]:
     """The cells of the rates that the main figure is about; all, where none is large."""
     return [cell for cell in cells if cell["rate"] >= FROM] or list(cells)
 

@@ -50,10 +50,10 @@ PAGE = (
     "span_ral", "ablation",
 )  # fmt: skip
 BARS: dict[str, tuple[str, ...]] = {
-    "planted": ("planted, all rates", "decoy, all rates"),
+    "planted": ("planted", "decoy"),
     "lds": ("LDS",),
     "span_lds": ("Span-LDS",),
-    "ablation": ("planted, all rates", "decoy, all rates"),
+    "ablation": ("planted", "decoy"),
 }
 
 
