@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import ours
 from flops import necessary_flops
+from products import products_alone
 from recompute import recompute_per_test, reference_scores
 from report import Time
 from rounds import Rounds, Run
@@ -50,6 +51,7 @@ def peers(run: Run) -> None:
         rounds.note("spanfluence, one point", ours.tracin(work, work.points[:1]))
     _peer_rows(run, rounds)
     _limit_rows(run, rounds)
+    _bound_rows(run, rounds)
     _agreement_rows(run, rounds)
 
 
@@ -107,6 +109,16 @@ def _limit_rows(run: Run, rounds: Rounds) -> None:
             note=f"{flops / 1e9 / len(run.work.train):.2f} necessary GFLOP per span, "
             f"{1e3 * rounds.seconds(tool) / len(run.work.train):.1f} ms",
         )
+
+
+def _bound_rows(run: Run, rounds: Rounds) -> None:
+    """How far the way we take could go: its matrix products alone, as if all else were free."""
+    alone = products_alone(lambda: ours.tracin(run.work))
+    share = alone / rounds.seconds("spanfluence")
+    name = f"our matrix products alone, in their own shapes, {len(run.work.points)} points"
+    run.results.plain(name, alone, f"{alone:.1f} s, {100 * share:.0f} % of all our time")
+    most = rounds.seconds("kronfluence") / alone
+    run.results.plain("... faster than kronfluence if all else were free", most, f"{most:.3g}x")
 
 
 def _agreement_rows(run: Run, rounds: Rounds) -> None:
