@@ -83,14 +83,17 @@ def test_audit_with_columns_and_a_way_of_masking(spanfluence_, run_folder, tmp_p
     )
 
 
-def test_evaluate(spanfluence_, run_folder, dev, tmp_path, monkeypatch):
+@pytest.mark.parametrize("column", ["label", "stars"])
+def test_evaluate(spanfluence_, run_folder, dev, tmp_path, monkeypatch, column):
     def embed(texts):
         return np.array([[len(text), 1.0] for text in texts])
 
     monkeypatch.setattr(SentenceEncoder, "load", lambda: SimpleNamespace(embed=embed))
-    out = tmp_path / "evaluation"
+    out, tests = tmp_path / "evaluation", tmp_path / "tests.jsonl"
+    tests.write_text(dev.read_text().replace('"label"', f'"{column}"'))
     options = ["--stages", "sanity", "--methods", "pinpoint", "--quick", "--out", out]
-    code, printed, err = spanfluence_("evaluate", run_folder, "--tests", dev, *options)
+    options += ["--label-column", column]
+    code, printed, err = spanfluence_("evaluate", run_folder, "--tests", tests, *options)
     assert code == 0, err
     assert printed.endswith(f"Tables and figures: {out / 'EVALUATION.md'}\n")
     assert (out / "tables" / "sanity.csv").is_file()
@@ -102,6 +105,7 @@ def test_evaluate(spanfluence_, run_folder, dev, tmp_path, monkeypatch):
         (["evaluate", "RUN", "--tests", "DEV", "--stages", "x"], "no stage 'x': use agreement"),
         (["evaluate", "RUN", "--tests", "DEV", "--methods", "x"], "no method 'x' to evaluate"),
         (["evaluate", "NONE", "--tests", "DEV"], "is not a run"),
+        (["doctor", "RUN", "--label-column", "stars"], "names a column of --file or --train"),
         (["audit", "RUN", "--dev", "NONE"], "no such file"),
         (["audit", "RUN", "--dev", "DEV", "--top", "0"], "top=0 must be at least 1"),
         (["reproduce", "imdb", "--data", "NONE", "--out", "OUT"], "use mams or sentihood"),

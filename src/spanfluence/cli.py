@@ -492,10 +492,18 @@ def doctor(
     tests: Annotated[int, typer.Option(help="Spans to be explained together.")] = 1,
     memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
     device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    context_column: ContextColumn = "context",
+    spans_column: SpansColumn = "spans",
+    id_column: IdColumn = "id",
 ) -> None:
     """What is installed, which devices there are, and what a job would cost."""
     from spanfluence.doctor import facts, job_cost, table
 
+    columns = columns_named(text_column, label_column, context_column, spans_column, id_column)
+    if train_file is None:
+        refuse_idle_columns(columns)
     _print(table("This installation", facts()))
     if run is not None:
         from spanfluence.session import open_explainer
@@ -507,6 +515,7 @@ def doctor(
             method=method,
             curvature=curvature,
             memory_bytes=parse_size(memory),
+            columns=columns,
         )
         cost = job_cost(explainer, tests)
         _print(table(f"{explainer.name}, {tests} tests", cost.rows()))

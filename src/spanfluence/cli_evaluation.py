@@ -103,6 +103,11 @@ def evaluate(
     ] = None,
     memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    context_column: ContextColumn = "context",
+    spans_column: SpansColumn = "spans",
+    id_column: IdColumn = "id",
 ) -> None:
     """Judge methods beside cheap baselines, with intervals. Interrupted, it resumes."""
     from spanfluence.cli import parse_size
@@ -121,6 +126,7 @@ def evaluate(
         memory_bytes=parse_size(memory),
         seed=seed,
         show=True,
+        columns=columns_named(text_column, label_column, context_column, spans_column, id_column),
     )
     print(f"Tables and figures: {out / 'EVALUATION.md'}")
 

@@ -282,15 +282,17 @@ def evaluate_run(
     memory_bytes: int = MEMORY,
     seed: int = 0,
     show: bool = False,
+    columns: Mapping[str, str] | None = None,
 ) -> list[Table]:
-    """The command: read the files, run the stages."""
+    """The command: read the files (`columns`: keywords of `load_examples`), run the stages."""
     chosen_stages(stages)  # a wrong name is told before anything is loaded
     sizes = changed_sizes(Sizes.quick() if quick else Sizes(), changes or ())
+    named = columns or {}
     bench = open_bench(
         run,
-        load_examples(tests),
+        load_examples(tests, **named),
         out,
-        train=None if train is None else load_examples(train),
+        train=None if train is None else load_examples(train, **named),
         explained=min(explained, 20) if quick else explained,
         sizes=sizes,
         methods=chosen_methods(methods),
