@@ -47,7 +47,7 @@ for _command in (cli_evaluation.audit, cli_evaluation.evaluate, cli_evaluation.r
 def main() -> None:
     """Entry point: 0 done, 2 bad input (one line), 1 internal error, 130 interrupted."""
     try:
-        app()
+        app(prog_name="spanfluence")
     except SpanfluenceError as error:
         _fail(str(error), 2)
     except KeyboardInterrupt:
