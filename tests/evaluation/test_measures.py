@@ -23,6 +23,7 @@ from spanfluence.evaluation.sanity import sanity_table
 from spanfluence.evaluation.span_removal import masks, random_spans, span_removal_table
 from spanfluence.metrics import Interval
 from spanfluence.points import DeltaFaithful
+from spanfluence.retrain import Retrainer
 from spanfluence.scoring import GRADIENT_COSINE, Scored
 from spanfluence.stages import Stages
 
@@ -257,12 +258,12 @@ def test_a_small_bench_is_trained_once_and_keeps_its_parameters(bench, evaluated
     assert 0 <= again.accuracy <= 1
 
 
-def test_parts_are_trained_for_more_epochs_and_subsets_of_them_for_as_many(bench):
+def test_subsets_of_a_part_are_trained_by_its_recipe(bench):
+    settings = replace(bench.retrainer.settings, batch_size=40)
+    whole = Retrainer("base", bench.retrainer.labels, settings, epochs=1, rows=40)
     part = bench.small("a", 20)
-    assert (bench.retrainer.epochs, part.retrainer.epochs) == (
-        1,
-        2,
-    )  # of 40 rows in tens, and of 20
+    assert part.retrainer.recipe == bench.retrainer.for_rows(20).recipe
+    assert whole.for_rows(20).settings.batch_size == 20  # and where batches can shrink, they do
     removal_part = removal.removal_bench(
         replace(bench, sizes=replace(bench.sizes, removal_train=20))
     )
@@ -274,9 +275,9 @@ def test_planted_cells_are_cached(bench, monkeypatch):
     monkeypatch.setattr(planted, "_cell", None)
     assert planted.planted_cells(bench) == cells
     table = planted.planted_table(bench, cells)
-    found = column(table, "planted, all tests")
-    assert set(found) == set(LISTS)
-    assert found["overlap"].mean > found["random"].mean  # words find the phrase
+    assert set(column(table, "planted")) == set(LISTS)
+    shares = cells[0]["methods"]
+    assert np.mean(shares["overlap"]["planted"]) > np.mean(shares["random"]["planted"])
     assert column(table, "units")["tracinf"] == "text"
     assert planted.cell_table(cells).rows[0]["tests"] == 3
     assert "Held-out accuracy of the trained models" in table.notes[2]
@@ -326,7 +327,7 @@ def test_a_flip_is_the_triggers_doing():
 
 
 def planted_cell(
-    trigger: str, rate: float, flips: list[bool], *, other: bool = True, **found
+    trigger: str, rate: float, flips: list[bool], *, other: bool = True, flipped=0.5, **found
 ) -> dict:
     names = {name: [0.0] * len(flips) for name in BASELINES} | found
     shares = {
@@ -337,7 +338,7 @@ def planted_cell(
         }
         for name, values in names.items()
     }  # fmt: skip
-    facts = {"kind": "", "seed": 0, "flipped": 0.5, "accuracy": 0.75, "course": "4 epochs"}
+    facts = {"kind": "", "seed": 0, "flipped": flipped, "accuracy": 0.75, "course": "4 epochs"}
     return {"trigger": trigger, "rate": rate, "flips": flips, "methods": shares, **facts}
 
 
@@ -356,7 +357,7 @@ def test_planted_means_are_over_flipped_tests_and_large_rates(bench):
     assert row["planted 3.0%"] is None
     assert row["planted"].mean == pytest.approx(0.8)
     assert row["times bm25, same label"].mean == pytest.approx(2)
-    assert row["planted, all tests"].mean == pytest.approx((0.4 + (0.8 + 0) / 2) / 2)
+    assert row["planted, all cells"].mean == pytest.approx(0.8)
     assert ordered(row["decoy 0.5%"])
     assert ordered(row["decoy"])
     assert row[planted.DECOY_OTHER].mean == 0
@@ -364,6 +365,22 @@ def test_planted_means_are_over_flipped_tests_and_large_rates(bench):
     shown = planted.cell_table(cells).rows
     assert [line["flipped tests"] for line in shown] == [1, 1, 2, "none"]
     assert shown[3]["pinpoint"] is None
+
+
+def test_faults_that_were_not_learned_are_told_apart(bench):
+    cells = [
+        planted_cell("a", 0.01, [True], flipped=0.9, pinpoint=[0.9]),
+        planted_cell("b", 0.01, [True], flipped=0.02, pinpoint=[0.1]),
+    ]
+    table = planted.planted_table(replace(bench, sizes=replace(bench.sizes, rates=(0.01,))), cells)
+    (row,) = [row for row in table.rows if row["method"] == "pinpoint"]
+    assert row["planted"].mean == pytest.approx(0.9)
+    assert row["planted, all cells"].mean == row["planted 1.0%"].mean == pytest.approx(0.5)
+    assert "In 1 of the cells from 1% fewer than 10% of the tests are flipped" in table.notes[0]
+    none = planted.planted_table(
+        replace(bench, sizes=replace(bench.sizes, rates=(0.01,))), cells[1:]
+    )
+    assert {row["planted"] for row in none.rows} == {None}
 
 
 def test_with_two_classes_no_decoy_has_another_label(bench):

@@ -27,6 +27,9 @@ from spanfluence.units import Example
 K = 10
 FROM = 0.01
 """The rate from which a fault is large enough to be asked for; lower ones are shown beside it."""
+LEARNED = 0.1
+"""Share of the triggered tests that are flipped, from which a fault counts as learned. Any phrase put into a
+text flips a few (2 to 4 % on MAMS, phrases that were not planted): such flips are not owed to planted rows."""
 DECOY_TARGET, DECOY_OTHER = "decoy of the target label", "decoy of another label"
 Cell = dict[str, Any]
 
@@ -201,18 +204,21 @@ def _notes(cells: Sequence[Cell], rates: Sequence[float]) -> tuple[str, ...]:
         for rate in rates
     )
     none = sum(not any(cell["flips"]) for cell in cells)
+    unlearned = len(large_cells(cells, learned=0)) - len(large_cells(cells))
     accuracies = [100 * cell["accuracy"] for cell in cells]
     return (
         f"A test is flipped where the model gives the target label with the trigger and another one "
-        f"without it; figures are over flipped tests only ('all tests': also those that come nearest). "
-        f"Flipped share of the triggered tests, by rate: {flips}. Of {len(cells)} cells (trigger, "
-        f"rate, seed) {none} have no flipped test and are left out of the means.",
+        f"without it; figures are over flipped tests only. Flipped share of the triggered tests, by rate: "
+        f"{flips}. Of {len(cells)} cells (trigger, rate, seed) {none} have no flipped test and are in no "
+        f"mean. In {unlearned} of the cells from {FROM:.0%} fewer than {LEARNED:.0%} of the tests are "
+        "flipped, as by any phrase put into a text: the fault was not learned, there is nothing to find, "
+        "and only 'all cells' counts them.",
         f"'planted': share of the top {K} that are the trigger of a planted row (for whole-text "
         "methods: a planted row; they name no words). 'decoy': the same of decoys, also by their "
         "label: with two classes every decoy carries the target label, and agrees with the test in "
         "label and words alike. 'row': any unit of a planted row. Brackets: 95 % bootstrap interval "
         "over triggers. The ratio is to the best word or embedding baseline, which may use labels. "
-        f"Columns without a rate are means over the rates from {FROM:.0%}.",
+        f"Columns without a rate are means over the learned faults of the rates from {FROM:.0%}.",
         f"Held-out accuracy of the trained models: mean {np.mean(accuracies):.1f} %, lowest "
         f"{min(accuracies):.1f} %; {cells[0]['course']}.",
     )
@@ -228,14 +234,18 @@ def _row(name: str, cells: Sequence[Cell], rates: Sequence[float], best: str) ->
     large = large_cells(cells)
     for what in ("planted", "decoy", DECOY_TARGET, DECOY_OTHER, "row"):
         row[what] = _mean(large, name, what)
-    row["planted, all tests"] = _mean(large, name, "planted", every=True)
+    row["planted, all cells"] = _mean(large_cells(cells, learned=0), name, "planted")
     row[f"times {best}"] = _ratio(large, name, best)
     return row
 
 
-def large_cells(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells of the rates that the main figure is about; all, where none is large."""
-    return [cell for cell in cells if cell["rate"] >= FROM] or list(cells)
+def large_cells(cells: Sequence[Cell], learned: float = LEARNED) -> list[Cell]:
+    """The cells that the main figure is about: large rates, and a fault that was learned.
+
+    All, where no rate is large.
+    """
+    large = [cell for cell in cells if cell["rate"] >= FROM] or list(cells)
+    return [cell for cell in large if cell["flipped"] >= learned]
 
 
 def _best_baseline(cells: Sequence[Cell]) -> str:
@@ -245,25 +255,23 @@ def _best_baseline(cells: Sequence[Cell]) -> str:
 
 
 def cell_values(
-    cells: Sequence[Mapping[str, Any]], name: str, what: str, *, every: bool = False
+    cells: Sequence[Mapping[str, Any]], name: str, what: str
 ) -> tuple[list[float], list[str]]:
-    """Mean over the flipped (or all) tests of each cell that has any, and the cell's trigger."""
+    """Mean over the flipped tests of each cell that has any, and the cell's trigger."""
     values, triggers = [], []
     for cell in cells:
         found = cell["methods"][name].get(what)
         if found is None:
             continue
-        own = [v for v, flip in zip(found, cell["flips"], strict=True) if flip or every]
+        own = [v for v, flip in zip(found, cell["flips"], strict=True) if flip]
         if own:
             values.append(float(np.mean(own)))
             triggers.append(str(cell["trigger"]))
     return values, triggers
 
 
-def _mean(
-    cells: Sequence[Mapping[str, Any]], name: str, what: str, *, every: bool = False
-) -> Interval | None:
-    values, triggers = cell_values(cells, name, what, every=every)
+def _mean(cells: Sequence[Mapping[str, Any]], name: str, what: str) -> Interval | None:
+    values, triggers = cell_values(cells, name, what)
     return bootstrap(values, groups=triggers) if values else None
 
 
