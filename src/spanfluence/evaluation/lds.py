@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spanfluence.evaluation.bench import Bench
-from spanfluence.evaluation.tables import Table
+from spanfluence.evaluation.tables import Table, counted
 from spanfluence.metrics import bootstrap_lds, lds
 from spanfluence.retrain import Retrainer, accuracy, log_odds
 from spanfluence.rng import numpy_generator
@@ -133,7 +133,7 @@ def _table(name: str, title: str, found: Measured, what: str) -> Table:
     return Table(
         name,
         f"{title}: {part.sizes.subsets} random halves of the {what} of {len(part.train)} training "
-        f"rows, {len(part.tests)} tests, {part.sizes.seeds} seeds",
+        f"rows, {len(part.tests)} tests, {counted(part.sizes.seeds, 'seed')}",
         rows,
         (
             "Spearman correlation, over subsets, of the summed scores with the log-odds of the test's "

@@ -14,7 +14,7 @@ import numpy as np
 
 from spanfluence.data import fingerprint
 from spanfluence.evaluation.bench import Bench, draw, held_out_accuracy, rank_votes
-from spanfluence.evaluation.tables import Table
+from spanfluence.evaluation.tables import Table, counted
 from spanfluence.metrics import Interval, bootstrap, bootstrap_ratio, precision_at_k, ranking
 from spanfluence.model import TextClassifier
 from spanfluence.planting import Planted, plant, triggered_tests, untriggered_tests
@@ -192,7 +192,7 @@ def planted_table(bench: Bench, cells: Sequence[Cell] | None = None) -> Table:
     return Table(
         "planted",
         f"Planted-span precision at {K}, {len(bench.sizes.triggers)} triggers, "
-        f"{bench.sizes.planted_seeds} seeds",
+        f"{counted(bench.sizes.planted_seeds, 'seed')}",
         rows,
         _notes(cells, bench.sizes.rates),
     )

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from spanfluence.evaluation.agreement import both_signs
 from spanfluence.evaluation.bench import Bench
-from spanfluence.evaluation.tables import Table, percent
+from spanfluence.evaluation.tables import Table, counted, percent
 from spanfluence.metrics import Interval, bootstrap_runs, combined, ral, top_share
 from spanfluence.scoring import SAME_LABEL, Scored
 from spanfluence.units import Unit
@@ -41,7 +41,7 @@ def removal_table(bench: Bench) -> Table:
     return Table(
         "ral",
         f"Ral: fall of accuracy in percent ({len(part.train)} training rows, "
-        f"{len(part.held_out)} held-out rows, {part.sizes.seeds} seeds)",
+        f"{len(part.held_out)} held-out rows, {counted(part.sizes.seeds, 'seed')})",
         rows,
         (
             f"Accuracy before: {100 * np.mean(before):.2f} %. Brackets: 95 % bootstrap interval over "

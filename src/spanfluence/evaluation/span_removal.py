@@ -10,7 +10,7 @@ import numpy as np
 from spanfluence.baselines import words
 from spanfluence.evaluation.bench import Bench
 from spanfluence.evaluation.removal import fall_interval, removal_bench, spread, worth_retraining
-from spanfluence.evaluation.tables import Table
+from spanfluence.evaluation.tables import Table, counted
 from spanfluence.metrics import Interval, ral, top_share
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import Scored
@@ -47,7 +47,7 @@ def span_removal_table(bench: Bench, falls: Falls | None = None) -> Table:
     return Table(
         "span_ral",
         f"Span-Ral: fall of accuracy in percent after masking the top spans "
-        f"({len(part.train)} training rows, {part.sizes.seeds} seeds)",
+        f"({len(part.train)} training rows, {counted(part.sizes.seeds, 'seed')})",
         rows,
         (
             f"Accuracy before: {100 * np.mean(before):.2f} %. The control masks as many other words of "

@@ -119,6 +119,11 @@ def _flat(row: Mapping[str, Cell]) -> dict[str, Any]:
     return flat
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things in words."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def percent(interval: Interval) -> Interval:
     """The same in percent, as the paper prints its figures."""
     return Interval(*(100 * value for value in interval))
