@@ -23,8 +23,8 @@ for NAME in mams sentihood; do
     spanfluence reproduce $NAME --data "$DATA/$NAME" --spans "$SPANS/$NAME" \
       --released "$RELEASED" --out "$OUT/$NAME" --memory "$MEMORY" "$@"
   }
-  paper --stages agreement --stages case --stages faithfulness
-  paper
+  paper --stages agreement --stages case --stages faithfulness --faithful-tests 25
+  paper --stages ral
   # Evidence beyond the paper, on the run trained above.
   beyond() {
     spanfluence evaluate "$OUT/$NAME/run" --train "$SPANS/$NAME/train.jsonl" \
