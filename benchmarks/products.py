@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from statistics import median
 from typing import Any
 
 import torch
@@ -19,8 +20,8 @@ PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "_scaled_dot_product_flash_attentio
 RUNS = 3
 
 
-class _Like:
-    """A tensor's layout, to be compared and to make another one of."""
+class _Layout:
+    """Sizes, strides and type of a tensor, to be compared and to make another one of."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.sizes, self.strides = tuple(tensor.shape), tuple(tensor.stride())
@@ -42,15 +43,15 @@ class _Noting(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.seen: Counter[str] = Counter()
-        self.first: dict[str, tuple[Any, Any, Any]] = {}
+        self.operands: dict[str, tuple[Any, Any, Any]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if func.overloadpacket.__name__.rstrip("_") in PRODUCTS:  # in place or not
-            layout = tree_map_only(torch.Tensor, _Like, (args, kwargs))
-            key = f"{func} {layout}"
+            layouts = tree_map_only(torch.Tensor, _Layout, (args, kwargs))
+            key = f"{func} {layouts}"
             self.seen[key] += 1
-            self.first.setdefault(key, (func, *layout))
+            self.operands.setdefault(key, (func, *layouts))
         return func(*args, **kwargs)
 
 
@@ -60,12 +61,12 @@ def products_alone(call: Callable[[], Any]) -> float:
         call()
     total = 0.0
     for key, count in noted.seen.items():
-        func, args, kwargs = tree_map_only(_Like, _Like.made, noted.first[key])
+        func, args, kwargs = tree_map_only(_Layout, _Layout.made, noted.operands[key])
         func(*args, **kwargs)  # warm
         times = []
         for _ in range(RUNS):
             began = time.perf_counter()
             func(*args, **kwargs)
             times.append(time.perf_counter() - began)
-        total += count * sorted(times)[RUNS // 2]
+        total += count * median(times)
     return total

@@ -16,7 +16,7 @@ from spanfluence.evaluation.lds import Measured, span_lds, span_lds_table
 from spanfluence.evaluation.planted import (
     Cell,
     cell_values,
-    large_cells,
+    main_cells,
     planted_cells,
     planted_table,
 )
@@ -121,7 +121,7 @@ def _with_middle(found: Evidence, bench: Bench, blocks: tuple[str, ...]) -> Evid
 
 def _differences(found: Evidence, name: str, share: float) -> dict[str, Interval | None]:
     """Paired differences of one list to `pinpoint` in all three measures."""
-    cells = large_cells(found.cells)
+    cells = main_cells(found.cells)
     values, triggers = cell_values(cells, name, "planted")
     base, _ = cell_values(cells, BASE, "planted")
     planted = [own - other for own, other in zip(values, base, strict=True)]

@@ -187,7 +187,7 @@ def _shares(scored: Scored, planted: Planted, seed: int) -> dict[str, Any]:
 def planted_table(bench: Bench, cells: Sequence[Cell] | None = None) -> Table:
     """Mean over triggers at each rate and over the large ones; intervals resample triggers whole."""
     cells = planted_cells(bench) if cells is None else cells
-    best = _best_baseline(large_cells(cells))
+    best = _best_baseline(main_cells(cells))
     rows = [_row(name, cells, bench.sizes.rates, best) for name in cells[0]["methods"]]
     return Table(
         "planted",
@@ -204,7 +204,7 @@ def _notes(cells: Sequence[Cell], rates: Sequence[float]) -> tuple[str, ...]:
         for rate in rates
     )
     none = sum(not any(cell["flips"]) for cell in cells)
-    unlearned = len(large_cells(cells, learned=0)) - len(large_cells(cells))
+    unlearned = len(main_cells(cells, learned=0)) - len(main_cells(cells))
     accuracies = [100 * cell["accuracy"] for cell in cells]
     return (
         f"A test is flipped where the model gives the target label with the trigger and another one "
@@ -231,15 +231,15 @@ def _row(name: str, cells: Sequence[Cell], rates: Sequence[float], best: str) ->
         some = [cell for cell in cells if cell["rate"] == rate]
         row[f"planted {rate:.1%}"] = _mean(some, name, "planted")
         row[f"decoy {rate:.1%}"] = _mean(some, name, "decoy")
-    large = large_cells(cells)
+    large = main_cells(cells)
     for what in ("planted", "decoy", DECOY_TARGET, DECOY_OTHER, "row"):
         row[what] = _mean(large, name, what)
-    row["planted, all cells"] = _mean(large_cells(cells, learned=0), name, "planted")
+    row["planted, all cells"] = _mean(main_cells(cells, learned=0), name, "planted")
     row[f"times {best}"] = _ratio(large, name, best)
     return row
 
 
-def large_cells(cells: Sequence[Cell], learned: float = LEARNED) -> list[Cell]:
+def main_cells(cells: Sequence[Cell], learned: float = LEARNED) -> list[Cell]:
     """The cells that the main figure is about: large rates, and a fault that was learned.
 
     All, where no rate is large.

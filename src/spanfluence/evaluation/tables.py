@@ -120,7 +120,7 @@ def _flat(row: Mapping[str, Cell]) -> dict[str, Any]:
 
 
 def counted(number: int, what: str) -> str:
-    """A number of things in words."""
+    """`1 seed`, `3 seeds`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
