@@ -3,73 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import ours
 from flops import necessary_flops
+from own_process import OwnProcess
 from products import products_alone
 from recompute import recompute_per_test, reference_scores
 from report import Time
 from rounds import Rounds, Run
-from timing import Agreement, agreement, scaled, timed
+from timing import Agreement, Timed, agreement, scaled, timed
 from workload import Workload
 
 BATCHES = (16, 32, 64)
+Scores = Callable[..., np.ndarray]
 
 
 def peers(run: Run) -> None:
     """`tracin++` at all points, by every tool; and the share of the machine's limit."""
-    from captum_peer import tracincp_scores
-    from kronfluence_peer import identity_scores
-
-    asked, work, rounds = run.asked, run.work, Rounds(run)
-    total = len(work.train)
-    kronfluence = _with_best_batch(run, "kronfluence", identity_scores)
-    captum = _with_best_batch(run, "captum", tracincp_scores)
-    one_by_one = partial(tracincp_scores, batch_size=run.batches["captum"], batched=False)
-    for number in range(asked.repeats):
-        run.gemm.measure()
-        before = ours.tracin(work)
-        rounds.note(
-            "kronfluence",
-            scaled(lambda n: kronfluence(work.few(n)), asked.kronfluence_spans, total),
-        )
-        rounds.note(
-            "captum",
-            scaled(lambda n: one_by_one(work.few(n)), asked.captum_spans, total),
-        )
-        rounds.note(
-            "captum, batched",
-            scaled(lambda n: captum(work.few(n)), asked.captum_spans, total),
-        )
-        after = ours.tracin(work)
-        spans = [(number * asked.recompute_spans + i) % total for i in range(asked.recompute_spans)]
-        rounds.note("recompute per test", recompute_per_test(work, number % len(work.tests), spans))
-        rounds.note("spanfluence", replace(after, seconds=(before.seconds + after.seconds) / 2))
-        rounds.note("spanfluence, one point", ours.tracin(work, work.points[:1]))
+    rounds = Rounds(run)
+    with ExitStack() as stack:
+        names = ("kronfluence", "captum", "recompute per test")
+        own = {name: stack.enter_context(OwnProcess(run.asked)) for name in names}
+        _take_turns(run, rounds, own)
     _peer_rows(run, rounds)
     _limit_rows(run, rounds)
     _bound_rows(run, rounds)
     _agreement_rows(run, rounds)
 
 
-def _with_best_batch(
-    run: Run, peer: str, scores: Callable[[Workload, int], np.ndarray]
-) -> Callable[[Workload], np.ndarray]:
+def _take_turns(run: Run, rounds: Rounds, own: dict[str, OwnProcess]) -> None:
+    from captum_peer import tracincp_scores
+    from kronfluence_peer import identity_scores
+
+    asked, work = run.asked, run.work
+    total = len(work.train)
+    kronfluence = _with_best_batch(run, own["kronfluence"], "kronfluence", identity_scores)
+    captum = _with_best_batch(run, own["captum"], "captum", tracincp_scores)
+    one_by_one = partial(captum, batched=False)
+    for number in range(asked.repeats):
+        run.gemm.measure()
+        before = ours.tracin(work)
+        for tool, scores, spans in (
+            ("kronfluence", kronfluence, asked.kronfluence_spans),
+            ("captum", one_by_one, asked.captum_spans),
+            ("captum, batched", captum, asked.captum_spans),
+        ):
+            rounds.note(tool, own[tool.partition(",")[0]].run(_scaled_scores, scores, spans))
+        after = ours.tracin(work)
+        spans = [(number * asked.recompute_spans + i) % total for i in range(asked.recompute_spans)]
+        test = number % len(work.tests)
+        naive = own["recompute per test"].run(recompute_per_test, test, spans)
+        rounds.note("recompute per test", naive)
+        rounds.note("spanfluence", replace(after, seconds=(before.seconds + after.seconds) / 2))
+        rounds.note("spanfluence, one point", ours.tracin(work, work.points[:1]))
+
+
+def _scaled_scores(work: Workload, scores: Scores, spans: int) -> Timed:
+    """A peer on some of the spans."""
+    return scaled(lambda n: scores(work.few(n)), spans, len(work.train))
+
+
+def _with_best_batch(run: Run, own: OwnProcess, peer: str, scores: Scores) -> Scores:
     """A peer with the batch size that served it best on a part of the work."""
     if run.asked.batch:
         run.batches[peer] = run.asked.batch
     else:
-        part = run.work.few(64)
-        part.__dict__["points"] = run.work.points[:1]
-        scores(run.work.few(1), 2)  # imports and warm-up
-        trials = {size: timed(partial(scores, part, size)).seconds for size in BATCHES}
+        trials = {size: own.run(_trial, scores, size) for size in BATCHES}
         run.batches[peer] = min(trials, key=trials.__getitem__)
         run.say(f"{peer}: " + ", ".join(f"batch {n}: {s:.1f} s" for n, s in trials.items()))
     run.results.facts[f"batch of {peer}"] = f"{run.batches[peer]} texts"
-    return lambda work: scores(work, run.batches[peer])
+    return partial(scores, batch_size=run.batches[peer])
+
+
+def _trial(work: Workload, scores: Scores, size: int) -> float:
+    """Seconds of a peer on 64 spans at one point with batches of a size."""
+    scores(work.few(1), batch_size=2)  # imports and warm-up
+    part = work.few(64)
+    part.__dict__["points"] = work.points[:1]
+    return timed(lambda: scores(part, batch_size=size)).seconds
 
 
 def _peer_rows(run: Run, rounds: Rounds) -> None:

@@ -104,3 +104,8 @@ class Comparison:
             return torch.nn.functional.cross_entropy(logits, label)
 
         return loss
+
+
+def by_vhp(work: Workload, steps: int) -> Solve:
+    """`Comparison.by_vhp` of a workload."""
+    return Comparison(work).by_vhp(steps)
