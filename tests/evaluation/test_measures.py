@@ -279,7 +279,8 @@ def test_planted_cells_are_cached(bench, monkeypatch):
     shares = cells[0]["methods"]
     assert np.mean(shares["overlap"]["planted"]) > np.mean(shares["random"]["planted"])
     assert column(table, "units")["tracinf"] == "text"
-    assert planted.cell_table(cells).rows[0]["tests"] == 3
+    found = planted.cell_table(cells).rows[0]["flipped tests"]
+    assert found == (sum(cells[0]["flips"]) or "none")
     assert "Held-out accuracy of the trained models" in table.notes[2]
 
 
@@ -313,17 +314,21 @@ class Answers:
 
 def test_a_flip_is_the_triggers_doing():
     before = [Example(f"x {p}", "a") for p in (0.1, 0.9, 0.2, 0.3, 0.8)]
-    after = [Example(f"x y {p}", "b") for p in (0.7, 0.95, 0.4, 0.3, 0.2)]
+    after = [Example(f"x y {p}", "b") for p in (0.7, 0.95, 0.6, 0.3, 0.2)]
+    # The second gets the target label without the trigger too.
     chosen = planted.flipped_tests(Answers(), before, after, 4, seed=0)
-    # The second gets the target label without the trigger too: it comes last but one, by its chance.
-    assert [example.text for example in chosen.tests] == [
-        "x y 0.7",
-        "x y 0.4",
-        "x y 0.3",
-        "x y 0.95",
-    ]
-    assert chosen.flips == [True, False, False, False]
-    assert chosen.share == pytest.approx(0.2)
+    assert {example.text for example in chosen.tests} == {"x y 0.7", "x y 0.6"}
+    assert chosen.flips == [True, True]
+    assert chosen.share == pytest.approx(0.4)
+    assert len(planted.flipped_tests(Answers(), before, after, 1, seed=0).tests) == 1
+
+
+def test_where_nothing_is_flipped_the_nearest_test_stands_alone():
+    before = [Example(f"x {p}", "a") for p in (0.9, 0.2, 0.3)]
+    after = [Example(f"x y {p}", "b") for p in (0.95, 0.3, 0.4)]
+    chosen = planted.flipped_tests(Answers(), before, after, 4, seed=0)
+    assert [example.text for example in chosen.tests] == ["x y 0.4"]
+    assert (chosen.flips, chosen.share) == ([False], 0.0)
 
 
 def planted_cell(

@@ -129,7 +129,7 @@ def _cell(bench: Bench, model: Retrained, planted: Planted, rate: float, seed: i
 
 
 class Chosen(NamedTuple):
-    """Triggered tests to explain, whether each is flipped, and the share flipped of all there were."""
+    """Triggered tests to explain, whether they are flipped, and the share flipped of all there were."""
 
     tests: list[Example]
     flips: list[bool]
@@ -143,18 +143,19 @@ def flipped_tests(
     count: int,
     seed: int,
 ) -> Chosen:
-    """At most `count` of the tests with the trigger (`after`), those that it flips before others.
+    """At most `count` of those tests with the trigger (`after`) that it flips, drawn from the seed.
 
     Flipped: the target label with the trigger, another without it (`before`). A test that the model
-    gets wrong without the trigger is not the trigger's doing. Flipped tests are taken in an order
-    drawn from the seed; where they are too few, the rest are those that come nearest to being flipped.
+    gets wrong without the trigger is not the trigger's doing. Where none is flipped there is still one
+    test, which comes nearest to it, so that every cell has its lists.
     """
     target = classifier.label_id(after[0].label)
     already = classifier.predict(before).probabilities.argmax(axis=1) == target
     chances = classifier.predict(after).probabilities
     flips = (chances.argmax(axis=1) == target) & ~already
     drawn = numpy_generator(seed, "flipped tests").random(len(after))
-    order = np.lexsort((np.where(flips, drawn, -chances[:, target]), already, ~flips))[:count]
+    order = np.lexsort((np.where(flips, drawn, -chances[:, target]), already, ~flips))
+    order = order[: min(count, max(1, int(flips.sum())))]
     return Chosen(
         [after[row] for row in order], [bool(flips[row]) for row in order], float(flips.mean())
     )
@@ -291,7 +292,6 @@ def cell_table(cells: Sequence[Cell]) -> Table:
             "seed": cell["seed"],
             "held-out accuracy": cell["accuracy"],
             "flipped": cell["flipped"],
-            "tests": len(cell["flips"]),
             "flipped tests": sum(cell["flips"]) or "none",
             **{
                 name: next(iter(cell_values([cell], name, "planted")[0]), None)
