@@ -16,13 +16,22 @@ from typing import Any
 import torch
 from workload import Workload, workload
 
+_work: Any  # of the process, once it is open
+
+
+def _opened(asked: argparse.Namespace) -> Workload:
+    found = workload(asked.run, asked.tests, asked.spans, points=asked.points, seed=asked.seed)
+    return found.few(asked.spans)  # with its points made, before any time is taken
+
 
 class OwnProcess:
     """Runs functions of the workload, which it opens for itself: same texts, same model, same points."""
 
-    def __init__(self, asked: argparse.Namespace) -> None:
+    def __init__(
+        self, asked: argparse.Namespace, opened: Callable[[argparse.Namespace], Any] = _opened
+    ) -> None:
         self._pool = ProcessPoolExecutor(
-            1, mp_context=get_context("spawn"), initializer=_open, initargs=(asked,)
+            1, mp_context=get_context("spawn"), initializer=_open, initargs=(asked, opened)
         )
 
     def __enter__(self) -> OwnProcess:
@@ -36,15 +45,11 @@ class OwnProcess:
         return self._pool.submit(_call, job, *args).result()
 
 
-_work: Workload
-
-
-def _open(asked: argparse.Namespace) -> None:
+def _open(asked: argparse.Namespace, opened: Callable[[argparse.Namespace], Any]) -> None:
     global _work
     torch.set_num_threads(asked.threads)
     warnings.simplefilter("ignore", FutureWarning)  # of the peers
-    found = workload(asked.run, asked.tests, asked.spans, points=asked.points, seed=asked.seed)
-    _work = found.few(asked.spans)  # with its points made, before any time is taken
+    _work = opened(asked)
 
 
 def _call(job: Callable[..., Any], *args: Any) -> Any:
