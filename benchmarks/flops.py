@@ -4,8 +4,8 @@ Per text the trunk once; per point the tail forwards, backwards to the outputs o
 per layer the cheaper of two products: from matrices (each unit's gradient written out, then one product with all
 tests) or from rows. A multiplication and an addition count as two. Only matrix products are counted; norms,
 activation functions and biases come on top. A BERT whose head reads the first token is assumed: its last block
-needs keys and values everywhere, and all else at one position; under that one query, keys and values have a
-gradient row for each head, whatever the length of the text.
+is needed at one position; under that one query, keys and values are a row for each head, in the passes
+(`spanfluence.one_query`) and in the gradients, whatever the length of the text.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ class Linear:
 
     def rows(self, tokens: int) -> int:
         """How many positions of a text it must be run at, and have gradients."""
-        one = self.place == "head" or (self.place == "last" and not self.under_one_query)
-        return 1 if one else tokens
+        return 1 if self.place in ("last", "head") else tokens
 
     @property
     def under_one_query(self) -> bool:
@@ -77,15 +76,19 @@ def trunk_flops(layers: Sequence[Linear], hidden: int, tokens: int) -> float:
     return 2.0 * tokens * sum(layer.size for layer in own) + blocks * 4 * tokens**2 * hidden
 
 
-def tail_flops(layers: Sequence[Linear], hidden: int, tokens: int) -> float:
-    """One text forwards and backwards through the rest."""
+def tail_flops(layers: Sequence[Linear], hidden: int, heads: int, tokens: int) -> float:
+    """One text forwards and backwards through the rest.
+
+    A key or value under one query meets each head's part of its weight once.
+    """
     total = 0.0
     for layer in layers:
         if layer.place == "trunk":
             continue
         total += (1 + layer.goes_back) * 2.0 * layer.rows(tokens) * layer.size
         if layer.name.endswith("query"):  # two products forwards, four backwards
-            total += 12 * layer.rows(tokens) * tokens * hidden
+            asked = heads if layer.place == "last" else tokens
+            total += 12 * asked * tokens * hidden
     return total
 
 
@@ -120,5 +123,5 @@ def necessary_flops(work: Workload, points: int) -> float:
     )
     texts = 2 * [*tests, *train]
     once = sum(trunk_flops(layers, hidden, tokens) for tokens in texts)
-    each = sum(tail_flops(layers, hidden, tokens) for tokens in texts)
+    each = sum(tail_flops(layers, hidden, heads, tokens) for tokens in texts)
     return once + points * (each + product_flops(layers, heads, tests, train))

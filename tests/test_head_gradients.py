@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import tiny
 import torch
@@ -12,8 +14,15 @@ from test_gradients import check, check_inner, matrix, randn
 from spanfluence import Explainer, TextClassifier
 from spanfluence.capture import Capture
 from spanfluence.curvature.problem import TrainingProblem
-from spanfluence.gradients import DenseGradient, MatrixGradient, inner, stack
-from spanfluence.head_gradients import HeadGradient, by_heads
+from spanfluence.gradients import (
+    DenseGradient,
+    MatrixGradient,
+    add_weighted_sum,
+    inner,
+    stack,
+)
+from spanfluence.head_gradients import HeadGradient
+from spanfluence.head_rows import rows_by_head
 from spanfluence.points import final_point
 from spanfluence.text_rows import TextRows
 
@@ -26,38 +35,43 @@ def attended(seed: int, texts: int, tokens: int, *, weight: bool = True, bias: b
     factors, vectors = randn(seed, texts, tokens, HEADS), randn(seed + 1, texts, HEADS, SIZE)
     rows = (factors[..., None] * vectors[:, None]).flatten(2)
     inputs = randn(seed + 2, texts, tokens, WIDE)
-    given = {"inputs": inputs, "weight": weight, "bias": bias, "heads": HEADS}
+    given = {"inputs": inputs, "weight": weight, "bias": bias}
     return TextRows("matrix", rows, torch.arange(tokens), **given)
 
 
 @settings(deadline=None)
 @given(
     st.integers(0, 10_000),
-    st.integers(1, 6),
+    st.integers(2, 6),
     st.sampled_from([(True, True), (True, False), (False, True)]),
 )
 def test_rows_by_head_stand_for_the_rows_of_tokens(seed, tokens, flags):
-    rows = attended(seed, 4, tokens, weight=flags[0], bias=flags[1])
+    plain = attended(seed, 4, tokens, weight=flags[0], bias=flags[1])
+    rows = rows_by_head(plain, HEADS)
     terms, signs = torch.tensor([[0, 1], [3, 2], [1, 1]]), torch.tensor([[1.0, -1.0]]).expand(3, 2)
-    short, long = rows.units(terms, signs), rows.units(terms, signs, by_token=True)
+    short, long = rows.units(terms, signs), plain.units(terms, signs)
+    torch.testing.assert_close(rows.by_token.rows, plain.rows)
     assert isinstance(short, HeadGradient)
     assert isinstance(long, MatrixGradient)
     torch.testing.assert_close(short.dense(), long.dense())
     torch.testing.assert_close(short.square_norms(), long.square_norms())
     others = attended(seed + 9, 4, 3, weight=flags[0], bias=flags[1])
-    train = others.units(ONE_EACH)
+    train = rows_by_head(others, HEADS).units(ONE_EACH)
     expected = short.dense() @ train.dense().T
-    as_matrices = others.units(ONE_EACH, by_token=True)
+    as_matrices = others.units(ONE_EACH)
     for tests in (short, long, DenseGradient(short.dense())):
         for units in (train, as_matrices):
             torch.testing.assert_close(inner(tests, units), expected)
+    onto, weights = randn(7, 2, short.size), randn(8, 2, 3)
+    found = add_weighted_sum(onto, short, weights, beta=0.5)
+    torch.testing.assert_close(found, 0.5 * onto + weights @ long.dense())
     both = stack([short, rows.units(terms[:1], signs[:1])])
     torch.testing.assert_close(both.dense(), torch.cat([short.dense(), short.dense()[:1]]))
 
 
 def test_batches_of_either_kind_stand_together():
-    rows = attended(0, 4, 3)
-    mixed = stack([rows.units(ONE_EACH), rows.units(ONE_EACH, by_token=True)])
+    rows = rows_by_head(attended(0, 4, 3), HEADS)
+    mixed = stack([rows.units(ONE_EACH), rows.by_token.units(ONE_EACH)])
     dense = rows.units(ONE_EACH).dense()
     torch.testing.assert_close(mixed.dense(), torch.cat([dense, dense]))
     check(mixed)
@@ -65,19 +79,20 @@ def test_batches_of_either_kind_stand_together():
 
 
 def test_only_the_rows_of_a_span_are_left_as_they_are():
-    rows = attended(0, 4, 3)
+    plain = attended(0, 4, 3)
     wanted = torch.tensor([[True, False, False]]).expand(4, 3)
-    assert isinstance(rows.units(ONE_EACH, wanted=wanted), MatrixGradient)
+    found = rows_by_head(plain, HEADS).units(ONE_EACH, wanted=wanted)
+    assert isinstance(found, MatrixGradient)
+    torch.testing.assert_close(found.dense(), plain.units(ONE_EACH, wanted=wanted).dense())
 
 
 def test_other_rows_are_not_taken_for_rows_by_head():
     rows = randn(0, 2, 4, HEADS * SIZE)
-    assert by_heads(randn(1, 2, 4, WIDE), rows, HEADS) is None
     plain = TextRows("matrix", rows, torch.arange(4), inputs=randn(1, 2, 4, WIDE))
-    assert not plain.has_rows_by_head(HEADS)
-    assert attended(0, 2, 4).has_rows_by_head(HEADS)
-    assert not attended(0, 2, 4).has_rows_by_head(4), "six outputs do not make four heads"
-    assert not attended(0, 2, 1).has_rows_by_head(HEADS), "one row per text is fewer still"
+    assert rows_by_head(plain, HEADS) is None
+    assert rows_by_head(attended(0, 2, 4), HEADS) is not None
+    assert rows_by_head(attended(0, 2, 4), 4) is None, "six outputs do not make four heads"
+    assert rows_by_head(attended(0, 2, 1), HEADS) is None, "one row per text is fewer still"
 
 
 @pytest.mark.parametrize(
@@ -90,6 +105,43 @@ def test_the_last_block_of_a_classifier_has_them(tiny_folder, architecture, name
     found = [layer.name for layer in layers if layer.heads]
     assert [name.rpartition(".")[2] for name in found] == list(names)
     assert all(layer.kind == "linear" for layer in layers if layer.heads)
+
+
+@pytest.mark.parametrize("architecture", ["bert", "distilbert", "roberta"])
+def test_one_query_asks_for_no_key_and_no_value(tiny_folder, architecture):
+    classifier = TextClassifier.load(tiny_folder(architecture))
+    capture = Capture(classifier)
+    batch = classifier.encoder.encode(tiny.make_examples(4, seed=2))
+    labels = torch.tensor([0, 1, 0, 1])
+    called = []
+    for layer in capture.layers:
+        if layer.heads:
+            layer.module.register_forward_hook(lambda *_: called.append(1))
+    short = capture.texts(batch, labels, "loss")
+    assert not called
+    capture.layers = [replace(layer, heads=0) for layer in capture.layers]
+    plain = capture.texts(batch, labels, "loss")
+    assert called
+    torch.testing.assert_close(short.losses, plain.losses)
+    for mine, theirs in zip(short.layers, plain.layers, strict=True):
+        expected = theirs.units(ONE_EACH).dense()
+        torch.testing.assert_close(mine.units(ONE_EACH).dense(), expected, atol=1e-5, rtol=1e-4)
+        rows = (mine.by_token.rows, theirs.by_token.rows)
+        torch.testing.assert_close(*rows, atol=1e-5, rtol=1e-4)
+
+
+def test_values_alone_are_asked_token_by_token(tiny_folder):
+    """Without its key among the attributed layers a value stays with the tokens, and is right."""
+    classifier = TextClassifier.load(tiny_folder("bert"), attribute=["*.value.weight"])
+    capture = Capture(classifier)
+    assert any(layer.heads for layer in capture.layers)
+    batch = classifier.encoder.encode(tiny.make_examples(4, seed=2))
+    found = capture.texts(batch, torch.tensor([0, 1, 0, 1]), "loss")
+    capture.layers = [replace(layer, kind="whole") for layer in capture.layers]
+    truth = capture.texts(batch, torch.tensor([0, 1, 0, 1]), "loss")
+    for mine, theirs in zip(found.layers, truth.layers, strict=True):
+        expected = theirs.units(ONE_EACH).dense()
+        torch.testing.assert_close(mine.units(ONE_EACH).dense(), expected, atol=1e-5, rtol=1e-4)
 
 
 def test_ekfac_sees_tokens_and_ggn_heads(classifier):

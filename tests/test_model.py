@@ -247,7 +247,7 @@ def test_only_unknown_texts_of_a_batch_run_the_trunk(classifier):
     classifier.trunk_states(texts, classifier.encoder.collate(texts, classifier.device))
     handle.remove()
     assert rows == [1]
-    np.testing.assert_allclose(classifier.logits(texts), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(classifier.logits(texts), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_full_disk_means_recomputing(classifier, monkeypatch):

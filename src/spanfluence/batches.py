@@ -10,12 +10,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from spanfluence.capture import Capture, check_finite_losses
+from spanfluence.capture import Capture, LayerRows, check_finite_losses
 from spanfluence.encoding import Encoded, length_batches
 from spanfluence.gradients import LayerGradient, stack
 from spanfluence.methods import Method, UnitKind
 from spanfluence.model import Target, TextClassifier, text_losses
-from spanfluence.text_rows import TextRows
+from spanfluence.one_query import attend_for_logits
 from spanfluence.units import Unit
 
 BATCH_TOKENS = 2048  # of one gradient batch: larger ones hold more padding, and leave the caches
@@ -191,7 +191,7 @@ class UnitBatch:
             for number in numbers
         }
 
-    def _assembled(self, number: int, texts: _Subset, rows: TextRows) -> LayerGradient:
+    def _assembled(self, number: int, texts: _Subset, rows: LayerRows) -> LayerGradient:
         """s(instance) = g(z); s(span) = g(z_masked) - g(z), or -g(z) unmasked."""
         side, place = self.sides[number], self._places[number]
         terms = [place.hidden, place.whole] if side.contrasted else [place.whole]
@@ -235,7 +235,7 @@ class _Subset:
 
     def gradients(
         self, capture: Capture, target: Target
-    ) -> tuple[dict[int, Tensor], list[TextRows]]:
+    ) -> tuple[dict[int, Tensor], list[LayerRows]]:
         """L of each text by its number in the batch, and the (signed) rows of each layer."""
 
         def signed(logits: Tensor) -> list[Tensor]:
@@ -249,7 +249,7 @@ class _Subset:
     def losses(self, target: Target) -> dict[int, Tensor]:
         """L of each text, without gradients."""
         with torch.no_grad():
-            logits = self.batch.classifier.tail_logits(self.inputs, self.states)
+            logits = self.batch.classifier.tail_logits(self.inputs, self.states, attend_for_logits)
         return dict(zip(self.texts, text_losses(logits, self.labels, target), strict=True))
 
     def terms(

@@ -19,9 +19,14 @@ from torch import Tensor, nn
 
 from spanfluence.encoding import Encoded
 from spanfluence.errors import NumericsError
+from spanfluence.head_rows import HeadRows, rows_by_head
 from spanfluence.model import Target, TextClassifier, requiring_gradients, text_losses
+from spanfluence.one_query import OneQuery, attend_once
 from spanfluence.text_rows import TextRows, joined
+from spanfluence.trim import attend_tokens
 from spanfluence.units import Example
+
+LayerRows = TextRows | HeadRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +35,7 @@ class Layer:
 
     `shared` numbers those of its calls in a forward pass that serve all texts of the batch at once
     (DeBERTa projects its relative positions so): their output gradients are taken text by text.
-    `heads` is set where one query attends to the layer's outputs (see `head_gradients`).
+    `heads` is set where one query attends to the layer's outputs (see `head_rows`).
     """
 
     name: str
@@ -46,7 +51,7 @@ class TextGradients:
     """L of each text of a batch, and what each layer saw of it (in the order of `Capture.layers`)."""
 
     losses: Float[Tensor, " texts"]
-    layers: list[TextRows]
+    layers: list[LayerRows]
 
 
 class Capture:
@@ -83,7 +88,7 @@ class Capture:
         texts, tokens = inputs["input_ids"].shape
         found = []
         with torch.enable_grad(), _Recorder(self.layers, texts) as recorder:
-            values = of_logits(self.classifier.tail_logits(inputs, states))
+            values = of_logits(self.classifier.tail_logits(inputs, states, recorder.attend))
             for number, value in enumerate(values, start=1):
                 gradients = recorder.backward(value, retain=number < len(values))
                 rows = [recorder.rows(layer, gradients, tokens) for layer in self.layers]
@@ -122,7 +127,7 @@ class Capture:
         """The layers, each told its number of heads if its rows are one for each head."""
         heads = getattr(self.classifier.model.config, "num_attention_heads", 0)
         return [
-            replace(layer, heads=heads) if heads and rows.has_rows_by_head(heads) else layer
+            replace(layer, heads=heads) if heads and rows_by_head(rows.by_token, heads) else layer
             for layer, rows in zip(layers, found.layers, strict=True)
         ]
 
@@ -140,9 +145,9 @@ class Capture:
         }
 
 
-def _equal(found: TextRows, truth: TextRows, *, half: bool) -> bool:
-    texts = torch.arange(len(found.rows), device=found.rows.device)[:, None]
-    mine, expected = found.units(texts).dense(), truth.rows[:, 0]
+def _equal(found: LayerRows, truth: LayerRows, *, half: bool) -> bool:
+    expected = truth.by_token.rows[:, 0]
+    mine = found.units(torch.arange(found.texts, device=expected.device)[:, None]).dense()
     loose = 5e-2 if half else 1e-3
     return bool((mine - expected).norm() <= loose * expected.norm() + loose * 1e-4)
 
@@ -162,6 +167,7 @@ class _Call:
     shared: bool
     input: Tensor
     output: Tensor
+    asked: OneQuery | None = None  # of a key or value: its output is then the scores or the context
 
 
 class _Recorder:
@@ -206,6 +212,25 @@ class _Recorder:
 
         return hook
 
+    def attend(
+        self,
+        query: Tensor,
+        key: nn.Linear,
+        value: nn.Linear,
+        states: Tensor,
+        mask: Tensor | None,
+        size: int,
+        dropout: nn.Module,
+    ) -> Tensor:
+        """`Attend` of the trimmed block: without keys and values where both are known to go by head."""
+        by_head = {id(layer.module): layer.name for layer in self.layers if layer.heads}
+        if id(key) not in by_head or id(value) not in by_head:
+            return attend_tokens(query, key, value, states, mask, size, dropout)
+        found = attend_once(query, key, value, states, mask, size)
+        for module, output in ((key, found.scores), (value, found.context)):
+            self.calls.append(_Call(by_head[id(module)], False, states.detach(), output, found))
+        return found.context.flatten(1)[:, None]
+
     def backward(self, losses: Float[Tensor, " texts"], *, retain: bool) -> list[Tensor]:
         """Gradient at each call's output, one entry per text; shared calls and whole layers text by text."""
         shared = [call.output for call in self.calls if call.shared]
@@ -217,7 +242,7 @@ class _Recorder:
         together = iter(_materialised(own, losses.sum(), retain=retain))
         return [next(text_by_text if call.shared else together) for call in self.calls]
 
-    def rows(self, layer: Layer, gradients: list[Tensor], tokens: int) -> TextRows:
+    def rows(self, layer: Layer, gradients: list[Tensor], tokens: int) -> LayerRows:
         """What one layer saw, over all its calls."""
         if layer.kind == "whole":
             own = [self._whole[id(p)].flatten(1) for p in owned(layer)]
@@ -230,7 +255,10 @@ class _Recorder:
         if not pairs:  # a module that this model never runs
             size = sum(parameter.numel() for parameter in owned(layer))
             return _as_single_row(widened(owned(layer)[0].new_zeros(self.texts, size)))
-        return self._text_rows(layer, pairs, tokens)
+        if pairs[0][0].asked is not None:
+            return _head_rows(layer, *pairs[0])
+        rows = self._text_rows(layer, pairs, tokens)
+        return (rows_by_head(rows, layer.heads) or rows) if layer.heads else rows
 
     def _text_rows(self, layer: Layer, pairs: list[tuple[_Call, Tensor]], tokens: int) -> TextRows:
         # Sums over rows and layers need more than eight bits: half-precision factors are widened here.
@@ -255,7 +283,6 @@ class _Recorder:
             weight=weight,
             bias=bias,
             transposed=layer.kind == "conv1d",
-            heads=layer.heads,
         )
 
     def _inputs(self, layer: Layer, call: _Call) -> Tensor:
@@ -264,6 +291,23 @@ class _Recorder:
         if call.shared:
             return call.input.reshape(1, -1, *width).expand(self.texts, -1, *width)
         return call.input.reshape(self.texts, -1, *width)
+
+
+def _head_rows(layer: Layer, call: _Call, gradient: Tensor) -> HeadRows:
+    """Of a key: c_rh q_h with the gradient c of the scores; of a value: p_rh g_h with that of the context."""
+    asked = call.asked
+    assert asked is not None
+    if call.output is asked.scores:
+        factors, vectors = gradient * asked.query.shape[2] ** -0.5, asked.query.detach()
+    else:
+        factors, vectors = asked.shares.detach(), gradient
+    return HeadRows(
+        widened(call.input),
+        widened(factors.mT),
+        widened(vectors),
+        weight=_attributes(layer, "weight"),
+        bias=_attributes(layer, "bias"),
+    )
 
 
 def widened(values: Tensor) -> Tensor:

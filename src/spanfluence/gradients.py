@@ -80,11 +80,24 @@ class MatrixGradient:
     @property
     def size(self) -> int:
         """How many parameters."""
-        return self._weights + (self.high if self.bias else 0)
+        return self.weights + (self.high if self.bias else 0)
 
     @property
-    def _weights(self) -> int:
+    def weights(self) -> int:
+        """How many of them are the weight's."""
         return self.wide * self.high if self.weight else 0
+
+    @property
+    def single_rows(self) -> bool:
+        """Whether every unit is a single row."""
+        return all(part.outputs.shape[1] == 1 for part in self.parts)
+
+    @property
+    def single(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Of units of a single row: the two sides of each weight as it is stored, and the outputs."""
+        sides = [self._sides(part) for part in self.parts]
+        left, right = (torch.cat([s[:, 0] for s in side]) for side in zip(*sides, strict=True))
+        return left, right, torch.cat([part.outputs[:, 0] for part in self.parts])
 
     def dense(self) -> Float[Tensor, "units size"]:
         """Weight gradient flattened as the parameter is stored, then the bias gradient."""
@@ -96,10 +109,10 @@ class MatrixGradient:
         for part, own in zip(self.parts, self._of_parts(result), strict=True):
             if self.weight:
                 left, right = self._sides(part)
-                weights = own[:, : self._weights].view(len(own), left.shape[2], right.shape[2])
+                weights = own[:, : self.weights].view(len(own), left.shape[2], right.shape[2])
                 torch.bmm(left.transpose(1, 2), right, out=weights)
             if self.bias:
-                own[:, self._weights :] = part.outputs.sum(1)
+                own[:, self.weights :] = part.outputs.sum(1)
         return result
 
     def _of_parts(self, values: Tensor) -> tuple[Tensor, ...]:
@@ -144,7 +157,7 @@ class MatrixGradient:
                     torch.bmm(left[:, :, start : start + rows].transpose(1, 2), right, out=own)
                 yield start * wide, piece.flatten(1)
         if self.bias:
-            yield self._weights, torch.cat([part.outputs.sum(1) for part in self.parts])
+            yield self.weights, torch.cat([part.outputs.sum(1) for part in self.parts])
 
     @cached_property
     def row_count(self) -> int:
@@ -236,10 +249,13 @@ def inner(tests: LayerGradient, train: LayerGradient) -> Float[Tensor, "tests un
         return _inner_with_table(tests.dense(), train)
     if isinstance(train, HeadGradient) and isinstance(tests, HeadGradient):
         return inner_of_heads(tests, train)
-    if not isinstance(train, MatrixGradient) or isinstance(tests, EmbeddingGradient):
+    if isinstance(train, DenseGradient) or isinstance(tests, EmbeddingGradient):
         return tests.dense() @ train.dense().T
-    if isinstance(tests, MatrixGradient) and _rows_are_cheaper(tests, train):
-        return _inner_by_rows(tests, train)
+    if isinstance(train, MatrixGradient):
+        if isinstance(tests, MatrixGradient) and _rows_are_cheaper(tests, train):
+            return _inner_by_rows(tests, train)
+        if train.single_rows:
+            return _inner_with_single_rows(tests.dense(), train)
     return _inner_by_columns(tests.dense(), train)
 
 
@@ -264,7 +280,9 @@ def add_weighted_sum(
     beta: float = 1.0,
 ) -> Float[Tensor, "tests size"]:
     """beta values_t + sum_u weights_tu g_u, written out."""
-    if isinstance(layer, MatrixGradient):
+    if isinstance(layer, MatrixGradient) and layer.single_rows:
+        return _weighted_sum_of_single_rows(values, layer, weights, beta)
+    if isinstance(layer, MatrixGradient | HeadGradient):
         result = large_empty(values, *values.shape)
         for first, piece in layer.columns():
             columns = slice(first, first + piece.shape[1])
@@ -310,8 +328,49 @@ def _summed(
     return own.to(rows.dtype) @ rows
 
 
-def _inner_by_columns(
+def _inner_with_single_rows(
     tests: Float[Tensor, "tests size"], train: MatrixGradient
+) -> Float[Tensor, "tests units"]:
+    """d_u T_t a_u and d_u . b_t: a matrix of rank one is not worth writing out."""
+    left, right, outputs = train.single
+    result = tests.new_zeros(len(tests), train.units)
+    if train.weight:
+        for row, values in zip(result, tests, strict=True):
+            weights = values[: train.weights].view(left.shape[1], right.shape[1])
+            torch.sum(left @ weights * right, 1, out=row)
+    if train.bias:
+        result.addmm_(tests[:, train.weights :], outputs.T)
+    return result
+
+
+def _weighted_sum_of_single_rows(
+    values: Float[Tensor, "tests size"],
+    layer: MatrixGradient,
+    weights: Float[Tensor, "tests units"],
+    beta: float,
+) -> Float[Tensor, "tests size"]:
+    """`add_weighted_sum`, where each test's sum of d_u a_u^T is one product."""
+    left, right, outputs = layer.single
+    result = large_empty(values, *values.shape)
+    if layer.weight:
+        for own, before, after in zip(weights, values, result, strict=True):
+            shape = (left.shape[1], right.shape[1])
+            torch.addmm(
+                before[: layer.weights].view(shape),
+                (left * own[:, None]).T,
+                right,
+                beta=beta,
+                out=after[: layer.weights].view(shape),
+            )
+    if layer.bias:
+        result[:, layer.weights :] = torch.addmm(
+            values[:, layer.weights :], weights, outputs, beta=beta
+        )
+    return result
+
+
+def _inner_by_columns(
+    tests: Float[Tensor, "tests size"], train: MatrixGradient | HeadGradient
 ) -> Float[Tensor, "tests units"]:
     """Written-out tests against rows, piece by piece: the whole of the training side never exists."""
     result = tests.new_zeros(train.units, len(tests))

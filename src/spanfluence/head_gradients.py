@@ -8,12 +8,14 @@ as many as tokens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from spanfluence.allocator import large_empty
 
 EXACT = 1e-10  # share of the squared length that rounding may leave beside the one vector
 TINY = 1e-30  # instead of the squared length of a head without a gradient
@@ -32,12 +34,29 @@ class HeadGradient:
         """How many units."""
         return self.inputs.shape[1]
 
+    @property
+    def size(self) -> int:
+        """How many parameters."""
+        return self.outputs.shape[3] * self.inputs.shape[0] * self.inputs.shape[3]
+
     def dense(self) -> Float[Tensor, "units size"]:
         """Weight gradient flattened as the parameter is stored, then the bias gradient."""
-        matrices = (self.outputs.mT @ self.inputs).transpose(0, 1).flatten(1, 2)
-        if not self.bias:
-            return matrices.flatten(1)
-        return torch.cat([matrices[..., :-1].flatten(1), matrices[..., -1]], 1)
+        result = large_empty(self.inputs, self.units, self.size)
+        for first, values in self.columns():
+            result[:, first : first + values.shape[1]] = values
+        return result
+
+    def columns(self) -> Iterator[tuple[int, Float[Tensor, "units some"]]]:
+        """`dense()` in pieces, head by head: (first column, values)."""
+        first = 0
+        weights = self.inputs[..., :-1] if self.bias else self.inputs
+        if weights.shape[3]:
+            for inputs, outputs in zip(weights, self.outputs, strict=True):
+                values = (outputs.mT @ inputs).flatten(1)
+                yield first, values
+                first += values.shape[1]
+        if self.bias:
+            yield first, (self.outputs * self.inputs[..., -1:]).sum(2).transpose(0, 1).flatten(1)
 
     def square_norms(self) -> Float[Tensor, " units"]:
         """From the Gram matrices of the rows."""
@@ -65,9 +84,9 @@ def stack_heads(parts: Sequence[HeadGradient]) -> HeadGradient:
 
 
 def by_heads(
-    inputs: Float[Tensor, "texts tokens in"], rows: Float[Tensor, "texts tokens out"], heads: int
-) -> tuple[Float[Tensor, "texts heads in"], Float[Tensor, "texts heads some"]] | None:
-    """The rows of each text as one row per head; None if they are not multiples of one vector there."""
+    rows: Float[Tensor, "texts tokens out"], heads: int
+) -> tuple[Float[Tensor, "texts tokens heads"], Float[Tensor, "texts heads some"]] | None:
+    """Factors and vectors of each text's rows; None if they are not multiples of one vector in a head."""
     own = rows.unflatten(2, (heads, -1))
     squares = own.square().sum(-1)
     longest = squares.argmax(1)[:, None, :, None].expand(-1, -1, -1, own.shape[-1])
@@ -76,4 +95,4 @@ def by_heads(
     beside = own - factors[..., None] * vectors
     if bool(beside.square().sum() > EXACT * squares.sum()):
         return None
-    return factors.mT @ inputs, vectors[:, 0]
+    return factors, vectors[:, 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -16,8 +16,9 @@ from spanfluence.anatomy import Trunk, dissect, first_attributed_block, select_p
 from spanfluence.encoding import Encoded, TextEncoder, length_batches
 from spanfluence.errors import InputError
 from spanfluence.loading import load_parts, quiet_transformers
+from spanfluence.one_query import attend_for_logits
 from spanfluence.states import StateStore
-from spanfluence.trim import Forward, trimmed_forward, using
+from spanfluence.trim import Attend, attend_tokens, trimmed, trimmed_forward
 from spanfluence.units import Example, Span, Unit, units_of
 
 Target = Literal["loss", "logit", "margin"]
@@ -121,14 +122,14 @@ class TextClassifier:
         self.states.clear()
         depth = first_attributed_block(anatomy, self.attributed)
         self.trunk: Trunk | None = Trunk(self.model, anatomy, depth) if depth else None
-        self._last: tuple[nn.Module, Forward] | None = None
+        self._trimmed: nn.Module | None = None
         if self.trunk is not None and not self._shortcut_agrees(probe):
             self.trunk = None
-        forward = trimmed_forward(anatomy.blocks[-1]) if depth < len(anatomy.blocks) else None
-        if forward is not None:
-            self._last = (anatomy.blocks[-1], forward)
+        last = anatomy.blocks[-1]
+        if depth < len(anatomy.blocks) and trimmed_forward(last, attend_tokens) is not None:
+            self._trimmed = last
             if not self._shortcut_agrees(probe):
-                self._last = None
+                self._trimmed = None
 
     def _shortcut_agrees(self, probe: Mapping[str, Tensor]) -> bool:
         """Whether cutting the model in two, or trimming its last block, leaves its logits as they are."""
@@ -187,10 +188,16 @@ class TextClassifier:
         return states
 
     def tail_logits(
-        self, inputs: Mapping[str, Tensor], states: Float[Tensor, "texts tokens hidden"] | None
+        self,
+        inputs: Mapping[str, Tensor],
+        states: Float[Tensor, "texts tokens hidden"] | None,
+        attend: Attend = attend_tokens,
     ) -> Float[Tensor, "texts classes"]:
-        """Logits from trunk states, differentiable in whatever requires a gradient."""
-        with using(*self._last) if self._last else nullcontext():
+        """Logits from trunk states, differentiable in whatever requires a gradient.
+
+        `attend`: how a trimmed last block attends.
+        """
+        with trimmed(self._trimmed, attend):
             if self.trunk is not None and states is not None:
                 return self.trunk.resume(inputs, states)
             logits: Tensor = self.model(**inputs).logits
@@ -205,7 +212,8 @@ class TextClassifier:
             batch = [encoded[row] for row in rows]
             inputs = self.encoder.collate(batch, self.device)
             with torch.no_grad():
-                logits = self.tail_logits(inputs, self.trunk_states(batch, inputs, keep=keep))
+                states = self.trunk_states(batch, inputs, keep=keep)
+                logits = self.tail_logits(inputs, states, attend_for_logits)
             result[rows] = logits.float().cpu().numpy()
         return result
 

@@ -17,7 +17,6 @@ from spanfluence.gradients import (
     MatrixGradient,
     Rows,
 )
-from spanfluence.head_gradients import HeadGradient, by_heads
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,24 +37,28 @@ class TextRows:
     bias: bool = True
     transposed: bool = False
     table_rows: int = 0
-    heads: int = 0  # of keys and values that one query attends to, where that has been seen
+
+    @property
+    def texts(self) -> int:
+        """How many texts."""
+        return len(self.rows)
+
+    @property
+    def by_token(self) -> TextRows:
+        """These rows: they are of tokens already (compare `HeadRows`)."""
+        return self
 
     def units(
         self,
         terms: Int[Tensor, "units terms"],
         factors: Float[Tensor, "units terms"] | None = None,
         wanted: Bool[Tensor, "units tokens"] | None = None,
-        *,
-        by_token: bool = False,
     ) -> LayerGradient:
         """Gradients of units, each a signed sum of the gradients of its texts: their rows side by side.
 
-        `wanted` keeps, per unit, only the rows at some token positions; `by_token` keeps a row for each
-        token where fewer would do.
+        `wanted` keeps, per unit, only the rows at some token positions.
         """
         count, texts = terms.shape
-        if wanted is None and not by_token and self._by_heads is not None:
-            return self._of_heads(*self._by_heads, terms, factors)
         if wanted is not None:
             repeated = wanted.repeat_interleave(texts, 0)
             chosen = self._at(terms.flatten(), repeated).without_empty_rows()
@@ -73,37 +76,6 @@ class TextRows:
         inputs = chosen.inputs.reshape(count, -1, chosen.inputs.shape[-1])
         parts = (Rows(inputs, rows),)
         return MatrixGradient(parts, self.weight, self.bias, self.transposed)
-
-    @cached_property
-    def _by_heads(self) -> tuple[Tensor, Tensor] | None:
-        """Of each text, one row for each head; None where rows are not of that kind."""
-        if not self.heads or self.inputs is None:
-            return None
-        ones = self.inputs.new_ones(*self.inputs.shape[:2], 1)
-        inputs = ([self.inputs] if self.weight else []) + ([ones] if self.bias else [])
-        return by_heads(torch.cat(inputs, -1), self.rows, self.heads)
-
-    def has_rows_by_head(self, heads: int) -> bool:
-        """Whether several tokens have gradients that differ, within a head, in length alone."""
-        if self.kind != "matrix" or self.transposed or self.rows.shape[2] % heads:
-            return False
-        several = self.without_empty_rows().rows.shape[1] > 1
-        return several and replace(self, heads=heads)._by_heads is not None
-
-    def _of_heads(
-        self,
-        inputs: Float[Tensor, "texts heads in"],
-        vectors: Float[Tensor, "texts heads some"],
-        terms: Int[Tensor, "units terms"],
-        factors: Float[Tensor, "units terms"] | None,
-    ) -> HeadGradient:
-        chosen = vectors[terms]
-        if factors is not None:
-            chosen = chosen * factors[..., None, None].to(chosen.dtype)
-        inputs, outputs = (
-            side.permute(2, 0, 1, 3).contiguous() for side in (inputs[terms], chosen)
-        )
-        return HeadGradient(inputs, outputs, self.bias)
 
     @cached_property
     def _compact(self) -> TextRows | None:

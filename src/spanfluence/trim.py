@@ -10,25 +10,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 Forward = Callable[..., Tensor]
 
 
-def trimmed_forward(block: nn.Module) -> Forward | None:
+class Attend(Protocol):
+    """A way to attend."""
+
+    def __call__(
+        self,
+        query: Tensor,
+        key: nn.Linear,
+        value: nn.Linear,
+        states: Tensor,
+        mask: Tensor | None,
+        size: int,
+        dropout: nn.Module,
+    ) -> Tensor:
+        """Multi-head attention of one query position over all tokens of `states`."""
+
+
+def trimmed_forward(block: nn.Module, attend: Attend) -> Forward | None:
     """A forward of `block` for its first position only; None for an unknown architecture."""
     for family, recipe in RECIPES:
         if all(_has(block, path) for path in family):
-            return recipe(block)
+            return recipe(block, attend)
     return None
 
 
 @contextmanager
-def using(block: nn.Module, forward: Forward) -> Iterator[None]:
-    """Run `block` by another forward for a while."""
+def trimmed(block: nn.Module | None, attend: Attend) -> Iterator[None]:
+    """Run `block`, if there is one to be trimmed, by its trimmed forward for a while."""
+    forward = None if block is None else trimmed_forward(block, attend)
+    if block is None or forward is None:
+        yield
+        return
     block.forward = forward
     try:
         yield
@@ -36,17 +57,18 @@ def using(block: nn.Module, forward: Forward) -> Iterator[None]:
         del block.forward
 
 
-def _bert(block: Any) -> Forward:
+def _bert(block: Any, attend: Attend) -> Forward:
     attention = block.attention.self
 
     def forward(
         hidden_states: Tensor, attention_mask: Tensor | None = None, *_: Any, **__: Any
     ) -> Tensor:
         first = hidden_states[:, :1]
-        context = _attend(
+        context = attend(
             attention.query(first),
-            attention.key(hidden_states),
-            attention.value(hidden_states),
+            attention.key,
+            attention.value,
+            hidden_states,
             attention_mask,
             attention.attention_head_size,
             attention.dropout,
@@ -57,17 +79,18 @@ def _bert(block: Any) -> Forward:
     return forward
 
 
-def _distilbert(block: Any) -> Forward:
+def _distilbert(block: Any, attend: Attend) -> Forward:
     attention = block.attention
 
     def forward(
         hidden_states: Tensor, attention_mask: Tensor | None = None, *_: Any, **__: Any
     ) -> Tensor:
         first = hidden_states[:, :1]
-        context = _attend(
+        context = attend(
             attention.q_lin(first),
-            attention.k_lin(hidden_states),
-            attention.v_lin(hidden_states),
+            attention.k_lin,
+            attention.v_lin,
+            hidden_states,
             attention_mask,
             attention.attention_head_size,
             attention.dropout,
@@ -79,24 +102,34 @@ def _distilbert(block: Any) -> Forward:
     return forward
 
 
-def _attend(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, size: int, dropout: nn.Module
+def attend_tokens(
+    query: Tensor,
+    key: nn.Linear,
+    value: nn.Linear,
+    states: Tensor,
+    mask: Tensor | None,
+    size: int,
+    dropout: nn.Module,
 ) -> Tensor:
-    """Multi-head attention of one query position over all keys."""
+    """With the keys and values of all tokens, as the block itself does it."""
     texts = query.shape[0]
-    query, key, value = (
-        x.view(texts, -1, x.shape[-1] // size, size).transpose(1, 2) for x in (query, key, value)
+    query, keys, values = (
+        x.view(texts, -1, x.shape[-1] // size, size).transpose(1, 2)
+        for x in (query, key(states), value(states))
     )
-    scores = query @ key.transpose(2, 3) * size**-0.5
-    if mask is not None:
-        row = mask[:, :, :1]
-        scores = (
-            scores.masked_fill(~row, torch.finfo(scores.dtype).min)
-            if row.dtype == torch.bool
-            else scores + row
-        )
-    context: Tensor = dropout(scores.softmax(-1)) @ value
+    scores = query @ keys.transpose(2, 3) * size**-0.5
+    context: Tensor = dropout(masked(scores, mask).softmax(-1)) @ values
     return context.transpose(1, 2).reshape(texts, 1, -1)
+
+
+def masked(scores: Float[Tensor, "texts heads 1 tokens"], mask: Tensor | None) -> Tensor:
+    """The scores as the mask of a block leaves them for its first position."""
+    if mask is None:
+        return scores
+    row = mask[:, :, :1]
+    if row.dtype == torch.bool:
+        return scores.masked_fill(~row, torch.finfo(scores.dtype).min)
+    return scores + row
 
 
 def _has(module: Any, path: str) -> bool:
@@ -105,7 +138,7 @@ def _has(module: Any, path: str) -> bool:
     return module is not None
 
 
-RECIPES: tuple[tuple[tuple[str, ...], Callable[[Any], Forward]], ...] = (
+RECIPES: tuple[tuple[tuple[str, ...], Callable[[Any, Attend], Forward]], ...] = (
     (("attention.self.query", "attention.self.attention_head_size", "feed_forward_chunk"), _bert),
     (("attention.q_lin", "attention.attention_head_size", "sa_layer_norm", "ffn"), _distilbert),
 )

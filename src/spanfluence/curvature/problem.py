@@ -74,7 +74,10 @@ class TrainingProblem:
                 states = self.classifier.trunk_states(batch, inputs, keep=True)
                 each = torch.arange(len(batch), device=self.classifier.device)[:, None]
                 for found in self.capture.objectives(inputs, states, curvature_directions):
-                    own = [layer.units(each, by_token=by_token) for layer in found.layers]
+                    own = [
+                        (layer.by_token if by_token else layer).units(each)
+                        for layer in found.layers
+                    ]
                     pieces.append(own)
         layers = [stack(parts) for parts in zip(*pieces, strict=True)]
         return CurvatureRows(layers, len(chosen))

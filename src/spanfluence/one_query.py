@@ -1,0 +1,64 @@
+"""Attention of one query, without a key or a value of any token.
+
+q_h . (W_h x_r + b_h) = (q_h W_h) . x_r + q_h . b_h, and the last term, the same for all tokens, falls out of the
+softmax; sum_r p_hr (V_h x_r + c_h) = V_h (sum_r p_hr x_r) + c_h. So keys and values, which are products of all tokens
+with a weight, become products of one row per head.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from spanfluence.trim import attend_tokens, masked
+
+
+@dataclass(frozen=True, eq=False)
+class OneQuery:
+    """What was asked and found. Keys and values have gradients with one row per head (see `head_rows`)."""
+
+    query: Float[Tensor, "texts heads size"]
+    scores: Float[Tensor, "texts heads tokens"]
+    """Of keys without their bias."""
+    shares: Float[Tensor, "texts heads tokens"]
+    context: Float[Tensor, "texts heads size"]
+
+
+def attend_once(
+    query: Float[Tensor, "texts 1 hidden"],
+    key: nn.Linear,
+    value: nn.Linear,
+    states: Float[Tensor, "texts tokens hidden"],
+    mask: Tensor | None,
+    size: int,
+) -> OneQuery:
+    """The context of one query per text, in heads of a size."""
+    asked = query.squeeze(1).unflatten(1, (-1, size))
+    keys, values = (layer.weight.unflatten(0, (-1, size)) for layer in (key, value))
+    wanted = (asked.transpose(0, 1) @ keys).transpose(0, 1)
+    scores = wanted @ states.mT * size**-0.5
+    shares = masked(scores[:, :, None], mask).softmax(-1).squeeze(2)
+    context = ((shares @ states).transpose(0, 1) @ values.mT).transpose(0, 1)
+    if value.bias is not None:
+        context = context + value.bias.unflatten(0, (-1, size))
+    return OneQuery(asked, scores, shares, context)
+
+
+def attend_for_logits(
+    query: Tensor,
+    key: nn.Linear,
+    value: nn.Linear,
+    states: Tensor,
+    mask: Tensor | None,
+    size: int,
+    dropout: nn.Module,
+) -> Tensor:
+    """`Attend` where nobody listens to keys and values: without them, if they are plain linear layers.
+
+    A layer of another type may do more than its weight tells, and dropout is about tokens.
+    """
+    if dropout.training or not type(key) is type(value) is nn.Linear:
+        return attend_tokens(query, key, value, states, mask, size, dropout)
+    return attend_once(query, key, value, states, mask, size).context.flatten(1)[:, None]
