@@ -29,7 +29,8 @@ class Linear:
     width: int  # inputs + outputs
 
     def rows(self, tokens: int) -> int:
-        """How many positions of a text it must be run at, and have gradients."""
+        """How many rows of a text meet its weight, and have gradients (of keys under one query: each head's
+        row meets its own part of the weight, together once)."""
         return 1 if self.place in ("last", "head") else tokens
 
     @property
@@ -77,10 +78,7 @@ def trunk_flops(layers: Sequence[Linear], hidden: int, tokens: int) -> float:
 
 
 def tail_flops(layers: Sequence[Linear], hidden: int, heads: int, tokens: int) -> float:
-    """One text forwards and backwards through the rest.
-
-    A key or value under one query meets each head's part of its weight once.
-    """
+    """One text forwards and backwards through the rest; its rows by head come out on the way."""
     total = 0.0
     for layer in layers:
         if layer.place == "trunk":
@@ -102,8 +100,7 @@ def product_flops(
             continue
         if layer.under_one_query:
             hidden = layer.width // 2
-            gathered = 2 * heads * hidden * (sum(tests) + sum(train))
-            total += 2.0 * (gathered + 4 * hidden * (heads + 1) * len(tests) * len(train))
+            total += 8.0 * hidden * (heads + 1) * len(tests) * len(train)
             continue
         ours = sum(2 * layer.rows(tokens) for tokens in tests)
         theirs = sum(2 * layer.rows(tokens) for tokens in train)

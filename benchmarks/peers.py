@@ -69,6 +69,7 @@ def _scaled_scores(work: Workload, scores: Scores, spans: int) -> Timed:
 
 def _with_best_batch(run: Run, own: OwnProcess, peer: str, scores: Scores) -> Scores:
     """A peer with the batch size that served it best on a part of the work."""
+    own.run(_warm_up, scores)
     if run.asked.batch:
         run.batches[peer] = run.asked.batch
     else:
@@ -79,9 +80,13 @@ def _with_best_batch(run: Run, own: OwnProcess, peer: str, scores: Scores) -> Sc
     return partial(scores, batch_size=run.batches[peer])
 
 
+def _warm_up(work: Workload, scores: Scores) -> None:
+    """A new process imports, and is slow at first; what a run on one span takes is counted as fixed."""
+    scores(work.few(1), batch_size=2)
+
+
 def _trial(work: Workload, scores: Scores, size: int) -> float:
     """Seconds of a peer on 64 spans at one point with batches of a size."""
-    scores(work.few(1), batch_size=2)  # imports and warm-up
     part = work.few(64)
     part.__dict__["points"] = work.points[:1]
     return timed(lambda: scores(part, batch_size=size)).seconds

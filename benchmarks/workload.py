@@ -41,7 +41,7 @@ class Workload:
 
     @cached_property
     def points(self) -> list[ModelPoint]:
-        """Delta-faithful points of the linear layers, made once and given to every tool."""
+        """Delta-faithful points of the linear layers: the same for every tool, made once in each process."""
         return DeltaFaithful(count=self.point_count).points(self.linear, self.train, self.seed)
 
     def few(self, spans: int) -> Workload:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_gradients import check, check_inner, matrix, randn
 
+import spanfluence.capture
 from spanfluence import Explainer, TextClassifier
 from spanfluence.capture import Capture
 from spanfluence.curvature.problem import TrainingProblem
@@ -108,20 +110,21 @@ def test_the_last_block_of_a_classifier_has_them(tiny_folder, architecture, name
 
 
 @pytest.mark.parametrize("architecture", ["bert", "distilbert", "roberta"])
-def test_one_query_asks_for_no_key_and_no_value(tiny_folder, architecture):
+def test_one_query_asks_for_no_key_and_no_value(tiny_folder, architecture, monkeypatch):
     classifier = TextClassifier.load(tiny_folder(architecture))
     capture = Capture(classifier)
     batch = classifier.encoder.encode(tiny.make_examples(4, seed=2))
     labels = torch.tensor([0, 1, 0, 1])
-    called = []
-    for layer in capture.layers:
-        if layer.heads:
-            layer.module.register_forward_hook(lambda *_: called.append(1))
+    calls = []
+    by_tokens = spanfluence.capture.attend_tokens
+    monkeypatch.setattr(
+        spanfluence.capture, "attend_tokens", lambda *args: calls.append(1) or by_tokens(*args)
+    )
     short = capture.texts(batch, labels, "loss")
-    assert not called
+    assert not calls
     capture.layers = [replace(layer, heads=0) for layer in capture.layers]
     plain = capture.texts(batch, labels, "loss")
-    assert called
+    assert calls
     torch.testing.assert_close(short.losses, plain.losses)
     for mine, theirs in zip(short.layers, plain.layers, strict=True):
         expected = theirs.units(ONE_EACH).dense()
@@ -130,18 +133,80 @@ def test_one_query_asks_for_no_key_and_no_value(tiny_folder, architecture):
         torch.testing.assert_close(*rows, atol=1e-5, rtol=1e-4)
 
 
-def test_values_alone_are_asked_token_by_token(tiny_folder):
-    """Without its key among the attributed layers a value stays with the tokens, and is right."""
-    classifier = TextClassifier.load(tiny_folder("bert"), attribute=["*.value.weight"])
-    capture = Capture(classifier)
-    assert any(layer.heads for layer in capture.layers)
-    batch = classifier.encoder.encode(tiny.make_examples(4, seed=2))
-    found = capture.texts(batch, torch.tensor([0, 1, 0, 1]), "loss")
-    capture.layers = [replace(layer, kind="whole") for layer in capture.layers]
-    truth = capture.texts(batch, torch.tensor([0, 1, 0, 1]), "loss")
+KEYS, VALUES = ("*.layer.1.attention.self.key.*", "*.layer.1.attention.self.value.*")
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        [VALUES],
+        [KEYS],
+        [KEYS, VALUES],  # nothing before them has a gradient
+        [KEYS, VALUES, "*.layer.1.output.*"],
+        ["*.layer.1.attention.self.value.weight", "*.layer.1.attention.self.key.weight"],
+    ],
+)
+def test_parts_of_the_attention_agree_with_autograd(tiny_folder, attribute):
+    classifier = TextClassifier.load(tiny_folder("bert"), attribute=attribute)
+    check_with_autograd(Capture(classifier))
+
+
+def test_layers_without_bias_agree_with_autograd(classifier):
+    for name in ("key", "value"):
+        setattr(
+            classifier.model.bert.encoder.layer[-1].attention.self,
+            name,
+            torch.nn.Linear(*[classifier.model.config.hidden_size] * 2, bias=False),
+        )
+    classifier.attribute_parameters("last-1")
+    check_with_autograd(Capture(classifier))
+
+
+class Louder(torch.nn.Linear):
+    def forward(self, inputs):
+        return 1.5 * super().forward(inputs)
+
+
+@pytest.mark.parametrize("way", ["type", "hook", "forward"])
+def test_layers_that_do_more_than_their_weight_tells(classifier, way):
+    attention = classifier.model.bert.encoder.layer[-1].attention.self
+    plain = attention.value
+    if way == "type":
+        attention.value = Louder(plain.in_features, plain.out_features)
+        attention.value.load_state_dict(plain.state_dict())
+    elif way == "hook":
+        plain.register_forward_hook(lambda module, args, output: 1.5 * output)
+    else:
+        plain.forward = lambda inputs: (
+            1.5 * torch.nn.functional.linear(inputs, plain.weight, plain.bias)
+        )
+    classifier.attribute_parameters("last-1")
+    texts = classifier.encoder.encode(tiny.make_examples(4, seed=2))
+    with torch.no_grad():
+        expected = classifier.model(**classifier.encoder.collate(texts, classifier.device)).logits
+    torch.testing.assert_close(torch.from_numpy(classifier.logits(texts)), expected)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # some layers go by autograd
+        check_with_autograd(Capture(classifier))
+
+
+def check_with_autograd(capture):
+    batch = capture.classifier.encoder.encode(tiny.make_examples(4, seed=2))
+    labels = torch.tensor([0, 1, 0, 1])
+    found = capture.texts(batch, labels, "loss")
+    capture.layers = [replace(layer, kind="whole", heads=0) for layer in capture.layers]
+    truth = capture.texts(batch, labels, "loss")
     for mine, theirs in zip(found.layers, truth.layers, strict=True):
         expected = theirs.units(ONE_EACH).dense()
         torch.testing.assert_close(mine.units(ONE_EACH).dense(), expected, atol=1e-5, rtol=1e-4)
+
+
+def test_rows_that_are_no_tokens_stay_none():
+    plain = replace(attended(0, 4, 3), positions=torch.full((3,), -1))
+    found = rows_by_head(plain, HEADS)
+    wanted = torch.tensor([[True, False, False]]).expand(4, 3)
+    assert not found.units(ONE_EACH, wanted=wanted).dense().any()
+    assert found.units(ONE_EACH).dense().any()
 
 
 def test_ekfac_sees_tokens_and_ggn_heads(classifier):

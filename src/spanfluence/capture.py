@@ -21,7 +21,7 @@ from spanfluence.encoding import Encoded
 from spanfluence.errors import NumericsError
 from spanfluence.head_rows import HeadRows, rows_by_head
 from spanfluence.model import Target, TextClassifier, requiring_gradients, text_losses
-from spanfluence.one_query import OneQuery, attend_once
+from spanfluence.one_query import OneQuery, attend_once, needs_tokens
 from spanfluence.text_rows import TextRows, joined
 from spanfluence.trim import attend_tokens
 from spanfluence.units import Example
@@ -224,8 +224,11 @@ class _Recorder:
     ) -> Tensor:
         """`Attend` of the trimmed block: without keys and values where both are known to go by head."""
         by_head = {id(layer.module): layer.name for layer in self.layers if layer.heads}
-        if id(key) not in by_head or id(value) not in by_head:
+        unknown = id(key) not in by_head or id(value) not in by_head
+        if unknown or needs_tokens(key, value, dropout, hooks=1):  # the recorder's own
             return attend_tokens(query, key, value, states, mask, size, dropout)
+        if not query.requires_grad:  # gradients begin here, as in `_keep`
+            query = query.detach().requires_grad_()
         found = attend_once(query, key, value, states, mask, size)
         for module, output in ((key, found.scores), (value, found.context)):
             self.calls.append(_Call(by_head[id(module)], False, states.detach(), output, found))
@@ -301,8 +304,10 @@ def _head_rows(layer: Layer, call: _Call, gradient: Tensor) -> HeadRows:
         factors, vectors = gradient * asked.query.shape[2] ** -0.5, asked.query.detach()
     else:
         factors, vectors = asked.shares.detach(), gradient
+    tokens = torch.arange(call.input.shape[1], device=call.input.device)
     return HeadRows(
         widened(call.input),
+        tokens,
         widened(factors.mT),
         widened(vectors),
         weight=_attributes(layer, "weight"),

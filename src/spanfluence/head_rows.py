@@ -16,10 +16,14 @@ from spanfluence.text_rows import TextRows
 
 @dataclass(frozen=True, eq=False)
 class HeadRows:
-    """Output gradients that are, for token r and in the rows of head h, factors_rh vectors_h."""
+    """Output gradients that are, in row r and the part of head h, factors_rh vectors_h.
 
-    inputs: Float[Tensor, "texts tokens in"]
-    factors: Float[Tensor, "texts tokens heads"]
+    `positions` gives the token position of each row, -1 where a row is not a token of the text.
+    """
+
+    inputs: Float[Tensor, "texts rows in"]
+    positions: Int[Tensor, " rows"]
+    factors: Float[Tensor, "texts rows heads"]
     vectors: Float[Tensor, "texts heads some"]
     weight: bool = True
     bias: bool = True
@@ -54,19 +58,20 @@ class HeadRows:
 
     @cached_property
     def by_token(self) -> TextRows:
-        """The same with a row for each token."""
+        """The same with all rows."""
         rows = (self.factors[..., None] * self.vectors[:, None]).flatten(2)
-        positions = torch.arange(rows.shape[1], device=rows.device)
         return TextRows(
-            "matrix", rows, positions, inputs=self.inputs, weight=self.weight, bias=self.bias
+            "matrix", rows, self.positions, inputs=self.inputs, weight=self.weight, bias=self.bias
         )
 
 
 def rows_by_head(rows: TextRows, heads: int) -> HeadRows | None:
-    """The rows of several tokens as one per head; None where they differ in more than length there."""
+    """Several rows as one per head; None where they differ in more than length there."""
     if rows.kind != "matrix" or rows.transposed or rows.rows.shape[2] % heads:
         return None
     if rows.inputs is None or rows.without_empty_rows().rows.shape[1] == 1:
         return None
     found = by_heads(rows.rows, heads)
-    return None if found is None else HeadRows(rows.inputs, *found, rows.weight, rows.bias)
+    if found is None:
+        return None
+    return HeadRows(rows.inputs, rows.positions, *found, rows.weight, rows.bias)

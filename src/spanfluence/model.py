@@ -136,11 +136,14 @@ class TextClassifier:
         with torch.no_grad():
             whole = self.model(**probe).logits
             try:
-                short = self.tail_logits(probe, self.trunk.states(probe) if self.trunk else None)
+                states = self.trunk.states(probe) if self.trunk else None
+                ways = [
+                    self.tail_logits(probe, states, a) for a in (attend_tokens, attend_for_logits)
+                ]
             except (IndexError, RuntimeError, TypeError):  # its head reads other positions
                 return False
         loose = 1e-4 if whole.dtype in (torch.float32, torch.float64) else 5e-2
-        return bool(torch.allclose(whole, short, rtol=loose, atol=loose / 10))
+        return all(torch.allclose(whole, short, rtol=loose, atol=loose / 10) for short in ways)
 
     # Labels ---------------------------------------------------------------------------------------
 

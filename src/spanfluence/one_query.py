@@ -46,6 +46,18 @@ def attend_once(
     return OneQuery(asked, scores, shares, context)
 
 
+def needs_tokens(key: nn.Module, value: nn.Module, dropout: nn.Module, hooks: int = 0) -> bool:
+    """Whether keys and values must be asked for: dropout is about tokens, and a layer of another type,
+    or with more hooks than the caller's own, may do more than its weight tells."""
+    return dropout.training or not all(
+        type(layer) is nn.Linear
+        and "forward" not in vars(layer)
+        and len(layer._forward_hooks) <= hooks
+        and not layer._forward_pre_hooks
+        for layer in (key, value)
+    )
+
+
 def attend_for_logits(
     query: Tensor,
     key: nn.Linear,
@@ -55,10 +67,7 @@ def attend_for_logits(
     size: int,
     dropout: nn.Module,
 ) -> Tensor:
-    """`Attend` where nobody listens to keys and values: without them, if they are plain linear layers.
-
-    A layer of another type may do more than its weight tells, and dropout is about tokens.
-    """
-    if dropout.training or not type(key) is type(value) is nn.Linear:
+    """`Attend` where nobody listens to keys and values: without them, if that is the same."""
+    if needs_tokens(key, value, dropout):
         return attend_tokens(query, key, value, states, mask, size, dropout)
     return attend_once(query, key, value, states, mask, size).context.flatten(1)[:, None]

@@ -1,9 +1,10 @@
 """The last block, run only at the position that the head reads.
 
-A classifier that reads its first token alone needs the last block's keys and values everywhere, but its
-queries, attention output and feed-forward at that one position. Each recipe here is a block's forward
-restricted so; `TextClassifier` uses one only after it has given the model's own logits on a probe.
-Submodules are called as modules, so whoever listens to them (see `capture.py`) hears them.
+A classifier that reads its first token alone needs the last block's query, attention output and feed-forward
+at that one position. Each recipe here is a block's forward restricted so; `TextClassifier` uses one only after
+it has given the model's own logits on a probe. How that one query attends is the caller's choice: with the keys and
+values of all tokens (`attend_tokens`), or without (`one_query.py`). All other submodules are called as
+modules, so whoever listens to them (see `capture.py`) hears them.
 """
 
 from __future__ import annotations
