@@ -44,6 +44,7 @@ def _take_turns(run: Run, rounds: Rounds, own: dict[str, OwnProcess]) -> None:
     kronfluence = _with_best_batch(run, own["kronfluence"], "kronfluence", identity_scores)
     captum = _with_best_batch(run, own["captum"], "captum", tracincp_scores)
     one_by_one = partial(captum, batched=False)
+    ours.tracin(work.few(64))  # warm, as the peers are
     for number in range(asked.repeats):
         run.gemm.measure()
         before = ours.tracin(work)

@@ -50,7 +50,7 @@ SIZES = {
 NOTES = (
     "Times are medians over the rounds; ratios are taken within a round, then their median.",
     "Points are given to every tool. All else is counted: examining the model, the tests' side.",
-    "Every peer has a process of its own, so that none runs with what our engine tells the memory allocator.",
+    "Every tool is warmed up. Every peer has a process of its own, so that none runs with what our engine tells the memory allocator.",
     "kronfluence and captum score all texts, masked and whole, on both sides; (g'_m - g').(g_m - g) is combined from "
     "these products. Their texts are sorted by length, all tests go in one block.",
     "captum runs a backward pass per example by default; its batched way needs gradients to be started behind the "
