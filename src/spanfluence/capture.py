@@ -23,7 +23,7 @@ from spanfluence.head_rows import HeadRows, rows_by_head
 from spanfluence.model import Target, TextClassifier, requiring_gradients, text_losses
 from spanfluence.one_query import OneQuery, attend_once, needs_tokens
 from spanfluence.text_rows import TextRows, joined
-from spanfluence.trim import attend_tokens
+from spanfluence.trim import Question, attend_tokens
 from spanfluence.units import Example
 
 LayerRows = TextRows | HeadRows
@@ -167,7 +167,7 @@ class _Call:
     shared: bool
     input: Tensor
     output: Tensor
-    asked: OneQuery | None = None  # of a key or value: its output is then the scores or the context
+    answer: OneQuery | None = None  # of a key or value: its output is then the scores or the context
 
 
 class _Recorder:
@@ -212,27 +212,18 @@ class _Recorder:
 
         return hook
 
-    def attend(
-        self,
-        query: Tensor,
-        key: nn.Linear,
-        value: nn.Linear,
-        states: Tensor,
-        mask: Tensor | None,
-        size: int,
-        dropout: nn.Module,
-    ) -> Tensor:
+    def attend(self, asked: Question) -> Tensor:
         """`Attend` of the trimmed block: without keys and values where both are known to go by head."""
         by_head = {id(layer.module): layer.name for layer in self.layers if layer.heads}
-        unknown = id(key) not in by_head or id(value) not in by_head
-        if unknown or needs_tokens(key, value, dropout, hooks=1):  # the recorder's own
-            return attend_tokens(query, key, value, states, mask, size, dropout)
-        if not query.requires_grad:  # gradients begin here, as in `_keep`
-            query = query.detach().requires_grad_()
-        found = attend_once(query, key, value, states, mask, size)
-        for module, output in ((key, found.scores), (value, found.context)):
-            self.calls.append(_Call(by_head[id(module)], False, states.detach(), output, found))
-        return found.context.flatten(1)[:, None]
+        names = [by_head.get(id(module)) for module in (asked.key, asked.value)]
+        if None in names or needs_tokens(asked, hooks=1):  # the recorder's own
+            return attend_tokens(asked)
+        if not asked.query.requires_grad:  # gradients begin here, as in `_keep`
+            asked = replace(asked, query=asked.query.detach().requires_grad_())
+        found, states = attend_once(asked), asked.states.detach()
+        for name, output in zip(names, (found.scores, found.context), strict=True):
+            self.calls.append(_Call(str(name), False, states, output, found))
+        return found.joined
 
     def backward(self, losses: Float[Tensor, " texts"], *, retain: bool) -> list[Tensor]:
         """Gradient at each call's output, one entry per text; shared calls and whole layers text by text."""
@@ -258,7 +249,7 @@ class _Recorder:
         if not pairs:  # a module that this model never runs
             size = sum(parameter.numel() for parameter in owned(layer))
             return _as_single_row(widened(owned(layer)[0].new_zeros(self.texts, size)))
-        if pairs[0][0].asked is not None:
+        if pairs[0][0].answer is not None:
             return _head_rows(layer, *pairs[0])
         rows = self._text_rows(layer, pairs, tokens)
         return (rows_by_head(rows, layer.heads) or rows) if layer.heads else rows
@@ -298,12 +289,12 @@ class _Recorder:
 
 def _head_rows(layer: Layer, call: _Call, gradient: Tensor) -> HeadRows:
     """Of a key: c_rh q_h with the gradient c of the scores; of a value: p_rh g_h with that of the context."""
-    asked = call.asked
-    assert asked is not None
-    if call.output is asked.scores:
-        factors, vectors = gradient * asked.query.shape[2] ** -0.5, asked.query.detach()
+    answer = call.answer
+    assert answer is not None
+    if call.output is answer.scores:
+        factors, vectors = gradient * answer.query.shape[2] ** -0.5, answer.query.detach()
     else:
-        factors, vectors = asked.shares.detach(), gradient
+        factors, vectors = answer.shares.detach(), gradient
     tokens = torch.arange(call.input.shape[1], device=call.input.device)
     return HeadRows(
         widened(call.input),

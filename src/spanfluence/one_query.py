@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from spanfluence.trim import attend_tokens, masked
+from spanfluence.trim import Question, attend_tokens, masked
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,49 +25,40 @@ class OneQuery:
     shares: Float[Tensor, "texts heads tokens"]
     context: Float[Tensor, "texts heads size"]
 
+    @property
+    def joined(self) -> Float[Tensor, "texts 1 hidden"]:
+        """The context, its heads side by side."""
+        return self.context.flatten(1)[:, None]
 
-def attend_once(
-    query: Float[Tensor, "texts 1 hidden"],
-    key: nn.Linear,
-    value: nn.Linear,
-    states: Float[Tensor, "texts tokens hidden"],
-    mask: Tensor | None,
-    size: int,
-) -> OneQuery:
-    """The context of one query per text, in heads of a size."""
-    asked = query.squeeze(1).unflatten(1, (-1, size))
-    keys, values = (layer.weight.unflatten(0, (-1, size)) for layer in (key, value))
-    wanted = (asked.transpose(0, 1) @ keys).transpose(0, 1)
+
+def attend_once(asked: Question) -> OneQuery:
+    """The answer, head by head."""
+    size, states = asked.size, asked.states
+    query = asked.query.squeeze(1).unflatten(1, (-1, size))
+    keys, values = (layer.weight.unflatten(0, (-1, size)) for layer in (asked.key, asked.value))
+    wanted = (query.transpose(0, 1) @ keys).transpose(0, 1)
     scores = wanted @ states.mT * size**-0.5
-    shares = masked(scores[:, :, None], mask).softmax(-1).squeeze(2)
+    shares = masked(scores[:, :, None], asked.mask).softmax(-1).squeeze(2)
     context = ((shares @ states).transpose(0, 1) @ values.mT).transpose(0, 1)
-    if value.bias is not None:
-        context = context + value.bias.unflatten(0, (-1, size))
-    return OneQuery(asked, scores, shares, context)
+    if asked.value.bias is not None:
+        context = context + asked.value.bias.unflatten(0, (-1, size))
+    return OneQuery(query, scores, shares, context)
 
 
-def needs_tokens(key: nn.Module, value: nn.Module, dropout: nn.Module, hooks: int = 0) -> bool:
+def needs_tokens(asked: Question, hooks: int = 0) -> bool:
     """Whether keys and values must be asked for: dropout is about tokens, and a layer of another type,
     or with more hooks than the caller's own, may do more than its weight tells."""
-    return dropout.training or not all(
+    return asked.dropout.training or not all(
         type(layer) is nn.Linear
         and "forward" not in vars(layer)
         and len(layer._forward_hooks) <= hooks
         and not layer._forward_pre_hooks
-        for layer in (key, value)
+        for layer in (asked.key, asked.value)
     )
 
 
-def attend_for_logits(
-    query: Tensor,
-    key: nn.Linear,
-    value: nn.Linear,
-    states: Tensor,
-    mask: Tensor | None,
-    size: int,
-    dropout: nn.Module,
-) -> Tensor:
+def attend_for_logits(asked: Question) -> Tensor:
     """`Attend` where nobody listens to keys and values: without them, if that is the same."""
-    if needs_tokens(key, value, dropout):
-        return attend_tokens(query, key, value, states, mask, size, dropout)
-    return attend_once(query, key, value, states, mask, size).context.flatten(1)[:, None]
+    if needs_tokens(asked):
+        return attend_tokens(asked)
+    return attend_once(asked).joined

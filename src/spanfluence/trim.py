@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -20,20 +21,21 @@ from torch import Tensor, nn
 Forward = Callable[..., Tensor]
 
 
-class Attend(Protocol):
-    """A way to attend."""
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What one position of each text asks of all tokens, in heads of a size."""
 
-    def __call__(
-        self,
-        query: Tensor,
-        key: nn.Linear,
-        value: nn.Linear,
-        states: Tensor,
-        mask: Tensor | None,
-        size: int,
-        dropout: nn.Module,
-    ) -> Tensor:
-        """Multi-head attention of one query position over all tokens of `states`."""
+    query: Float[Tensor, "texts 1 hidden"]
+    key: nn.Linear
+    value: nn.Linear
+    states: Float[Tensor, "texts tokens hidden"]
+    mask: Tensor | None
+    size: int
+    dropout: nn.Module
+
+
+Attend = Callable[[Question], Tensor]
+"""Gives the context (texts, 1, hidden) of a question."""
 
 
 def trimmed_forward(block: nn.Module, attend: Attend) -> Forward | None:
@@ -65,7 +67,7 @@ def _bert(block: Any, attend: Attend) -> Forward:
         hidden_states: Tensor, attention_mask: Tensor | None = None, *_: Any, **__: Any
     ) -> Tensor:
         first = hidden_states[:, :1]
-        context = attend(
+        question = Question(
             attention.query(first),
             attention.key,
             attention.value,
@@ -74,6 +76,7 @@ def _bert(block: Any, attend: Attend) -> Forward:
             attention.attention_head_size,
             attention.dropout,
         )
+        context = attend(question)
         output: Tensor = block.feed_forward_chunk(block.attention.output(context, first))
         return output
 
@@ -87,7 +90,7 @@ def _distilbert(block: Any, attend: Attend) -> Forward:
         hidden_states: Tensor, attention_mask: Tensor | None = None, *_: Any, **__: Any
     ) -> Tensor:
         first = hidden_states[:, :1]
-        context = attend(
+        question = Question(
             attention.q_lin(first),
             attention.k_lin,
             attention.v_lin,
@@ -96,6 +99,7 @@ def _distilbert(block: Any, attend: Attend) -> Forward:
             attention.attention_head_size,
             attention.dropout,
         )
+        context = attend(question)
         attended = block.sa_layer_norm(attention.out_lin(context) + first)
         output: Tensor = block.output_layer_norm(block.ffn(attended) + attended)
         return output
@@ -103,23 +107,15 @@ def _distilbert(block: Any, attend: Attend) -> Forward:
     return forward
 
 
-def attend_tokens(
-    query: Tensor,
-    key: nn.Linear,
-    value: nn.Linear,
-    states: Tensor,
-    mask: Tensor | None,
-    size: int,
-    dropout: nn.Module,
-) -> Tensor:
+def attend_tokens(asked: Question) -> Tensor:
     """With the keys and values of all tokens, as the block itself does it."""
-    texts = query.shape[0]
+    texts, size = len(asked.query), asked.size
     query, keys, values = (
         x.view(texts, -1, x.shape[-1] // size, size).transpose(1, 2)
-        for x in (query, key(states), value(states))
+        for x in (asked.query, asked.key(asked.states), asked.value(asked.states))
     )
     scores = query @ keys.transpose(2, 3) * size**-0.5
-    context: Tensor = dropout(masked(scores, mask).softmax(-1)) @ values
+    context: Tensor = asked.dropout(masked(scores, asked.mask).softmax(-1)) @ values
     return context.transpose(1, 2).reshape(texts, 1, -1)
 
 
