@@ -167,7 +167,9 @@ class _Call:
     shared: bool
     input: Tensor
     output: Tensor
-    answer: OneQuery | None = None  # of a key or value: its output is then the scores or the context
+    answer: OneQuery | None = (
+        None  # of a key or value: its output is then the scores or the context
+    )
 
 
 class _Recorder:
