@@ -111,6 +111,14 @@ def test_evaluate(spanfluence_, run_folder, dev, tmp_path, monkeypatch, column):
         (["reproduce", "imdb", "--data", "NONE", "--out", "OUT"], "use mams or sentihood"),
         (["reproduce", "mams", "--data", "NONE", "--out", "OUT"], "data fetch mams --to"),
         (["reproduce", "mams", "--data", "NONE", "--out", "OUT", "--stages", "x"], "no stage 'x'"),
+        (
+            ["reproduce", "mams", "--data", "NONE", "--out", "OUT", "--retrain-precision", "int8"],
+            "precision='int8' is not known: use float32 or bfloat16",
+        ),
+        (
+            ["evaluate", "NONE", "--tests", "DEV", "--retrain-precision", "int8"],
+            "precision='int8' is not known: use float32 or bfloat16",
+        ),
     ],
 )
 def test_bad_input(spanfluence_, run_folder, dev, tmp_path, arguments, message):

@@ -25,8 +25,11 @@ from spanfluence.gradients import (
 )
 from spanfluence.head_gradients import HeadGradient
 from spanfluence.head_rows import rows_by_head
+from spanfluence.model import requiring_gradients
+from spanfluence.one_query import attend_for_logits
 from spanfluence.points import final_point
 from spanfluence.text_rows import TextRows
+from spanfluence.trim import attend_tokens
 
 HEADS, SIZE, WIDE = 3, 2, 5
 ONE_EACH = torch.arange(4)[:, None]
@@ -131,6 +134,32 @@ def test_one_query_asks_for_no_key_and_no_value(tiny_folder, architecture, monke
         torch.testing.assert_close(mine.units(ONE_EACH).dense(), expected, atol=1e-5, rtol=1e-4)
         rows = (mine.by_token.rows, theirs.by_token.rows)
         torch.testing.assert_close(*rows, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("architecture", ["bert", "distilbert", "roberta"])
+def test_one_query_learns_what_keys_and_values_would_teach(tiny_folder, architecture):
+    classifier = TextClassifier.load(tiny_folder(architecture))
+    inputs = classifier.encoder.collate(
+        classifier.encoder.encode(tiny.make_examples(4, seed=2)), "cpu"
+    )
+    states = classifier.trunk.states(inputs)
+    classifier.model.train()
+    own = classifier.attributed
+    found = []
+    for attend in (attend_tokens, attend_for_logits):
+        torch.manual_seed(3)  # the same shares are dropped
+        with requiring_gradients(own.values()):
+            loss = classifier.tail_logits(inputs, states, attend).logsumexp(1).sum()
+            found.append(torch.autograd.grad(loss, list(own.values()), allow_unused=True))
+    classifier.model.eval()
+    still = classifier.tail_logits(inputs, states).logsumexp(1).sum()
+    assert abs(loss - still) > 1e-4, "nothing was dropped"
+    for name, by_tokens, by_query in zip(own, *found, strict=True):
+        if by_query is None:  # the bias of the last block's keys, which changes nothing
+            assert name.split(".")[-2] in ("key", "k_lin") and by_tokens.abs().max() < 1e-6
+        else:
+            torch.testing.assert_close(by_query, by_tokens, atol=1e-5, rtol=1e-4)
+    assert sum(each is None for each in found[1]) == 1
 
 
 KEYS, VALUES = ("*.layer.1.attention.self.key.*", "*.layer.1.attention.self.value.*")

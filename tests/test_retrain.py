@@ -63,6 +63,20 @@ def test_the_trunk_runs_once_for_each_text(run, monkeypatch):
     retrainer.train(WHOLE[3:], seed=5)
 
 
+def test_products_in_bfloat16_learn_the_same_but_are_another_recipe(run, tmp_path):
+    exact = Retrainer.of_run(run, cache=tmp_path)
+    rough = Retrainer.of_run(run, cache=tmp_path, precision="bfloat16")
+    first, other = (each.logits(WHOLE, TESTS, seed=4) for each in (exact, rough))
+    assert (exact.fits, rough.fits) == (1, 1), "one was taken for the other"
+    assert (first != other).any()
+    apart = exact.logits(WHOLE, TESTS, seed=5)
+    assert np.abs(first - other).max() < 0.2 * np.abs(first - apart).max()
+    parameters = rough.train(WHOLE, seed=4).classifier.attributed
+    assert all(value.dtype == torch.float32 for value in parameters.values())
+    assert rough.for_rows(5).precision == "bfloat16"
+    assert rough.course.endswith("products in bfloat16") and "float" not in exact.course
+
+
 def test_results_are_taken_from_the_cache(run, tmp_path):
     first = Retrainer.of_run(run, cache=tmp_path / "cache")
     found = first.logits(WHOLE[:9], TESTS, seed=1)

@@ -218,7 +218,8 @@ class _Recorder:
         """`Attend` of the trimmed block: without keys and values where both are known to go by head."""
         by_head = {id(layer.module): layer.name for layer in self.layers if layer.heads}
         names = [by_head.get(id(module)) for module in (asked.key, asked.value)]
-        if None in names or needs_tokens(asked, hooks=1):  # the recorder's own
+        # Dropped shares do not sum to 1, which the rows of a value's bias take for granted.
+        if None in names or asked.dropout.training or needs_tokens(asked, hooks=1):  # its own
             return attend_tokens(asked)
         if not asked.query.requires_grad:  # gradients begin here, as in `_keep`
             asked = replace(asked, query=asked.query.detach().requires_grad_())

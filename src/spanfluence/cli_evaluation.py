@@ -13,6 +13,7 @@ from spanfluence.cli_options import (
     IdColumn,
     LabelColumn,
     MaskMode,
+    RetrainPrecision,
     SpansColumn,
     TextColumn,
     columns_named,
@@ -101,6 +102,7 @@ def evaluate(
         list[str] | None,
         typer.Option("--set", help="A size, e.g. seeds=2, rates=[0.01]; may be repeated."),
     ] = None,
+    precision: RetrainPrecision = "float32",
     memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
     text_column: TextColumn = "text",
@@ -123,6 +125,7 @@ def evaluate(
         explained=explained,
         quick=quick,
         changes=changes,
+        precision=precision,
         memory_bytes=parse_size(memory),
         seed=seed,
         show=True,
@@ -164,6 +167,7 @@ def reproduce(
     faithful_tests: Annotated[
         int, typer.Option(help="Tests of if++ in the faithfulness table.")
     ] = 50,
+    precision: RetrainPrecision = "float32",
     memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
 ) -> None:
@@ -186,6 +190,7 @@ def reproduce(
         seeds=seeds,
         removal_train=removal_train,
         faithful_tests=faithful_tests,
+        precision=precision,
         memory_bytes=parse_size(memory),
         seed=seed,
         show=True,

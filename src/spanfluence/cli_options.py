@@ -21,6 +21,14 @@ MaskMode = Annotated[
     str, typer.Option(help="How spans are masked: mask, delete, attention, neutral[:WORD].")
 ]
 
+RetrainPrecision = Annotated[
+    str,
+    typer.Option(
+        "--retrain-precision",
+        help="Matrix products of retrainings: float32, or bfloat16, faster where the processor has it.",
+    ),
+]
+
 
 def columns_named(text: str, label: str, context: str, spans: str, id: str) -> dict[str, str]:
     """The keywords of `load_examples`."""

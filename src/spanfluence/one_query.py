@@ -38,17 +38,21 @@ def attend_once(asked: Question) -> OneQuery:
     keys, values = (layer.weight.unflatten(0, (-1, size)) for layer in (asked.key, asked.value))
     wanted = (query.transpose(0, 1) @ keys).transpose(0, 1)
     scores = wanted @ states.mT * size**-0.5
-    shares = masked(scores[:, :, None], asked.mask).softmax(-1).squeeze(2)
+    shares = asked.dropout(masked(scores[:, :, None], asked.mask).softmax(-1).squeeze(2))
     context = ((shares @ states).transpose(0, 1) @ values.mT).transpose(0, 1)
     if asked.value.bias is not None:
-        context = context + asked.value.bias.unflatten(0, (-1, size))
+        bias = asked.value.bias.unflatten(0, (-1, size))
+        # What dropout leaves of the shares does not sum to 1.
+        context = context + (
+            shares.sum(-1, keepdim=True) * bias if asked.dropout.training else bias
+        )
     return OneQuery(query, scores, shares, context)
 
 
 def needs_tokens(asked: Question, hooks: int = 0) -> bool:
-    """Whether keys and values must be asked for: dropout is about tokens, and a layer of another type,
-    or with more hooks than the caller's own, may do more than its weight tells."""
-    return asked.dropout.training or not all(
+    """Whether keys and values must be asked for: a layer of another type, or with more hooks than the
+    caller's own, may do more than its weight tells."""
+    return not all(
         type(layer) is nn.Linear
         and "forward" not in vars(layer)
         and len(layer._forward_hooks) <= hooks
@@ -58,7 +62,11 @@ def needs_tokens(asked: Question, hooks: int = 0) -> bool:
 
 
 def attend_for_logits(asked: Question) -> Tensor:
-    """`Attend` where nobody listens to keys and values: without them, if that is the same."""
+    """`Attend` where nobody listens to keys and values: without them, if that is the same.
+
+    In training too: dropout falls on the shares. A bias of keys then gets no gradient instead of one of
+    rounding errors, which Adam would scale up to steps of full length.
+    """
     if needs_tokens(asked):
         return attend_tokens(asked)
     return attend_once(asked).joined

@@ -32,7 +32,7 @@ from spanfluence.rng import derive_seed
 from spanfluence.runs import RunFolder
 from spanfluence.stages import settings_fingerprint
 from spanfluence.states import StateStore
-from spanfluence.tail import TailFit, TrainSettings
+from spanfluence.tail import TailFit, TrainSettings, checked_precision
 from spanfluence.units import Example, Unit
 
 STORE_BYTES = 3 << 30
@@ -76,6 +76,7 @@ class Retrainer:
     What is trained on is given as units: an example with its label, and the spans of it that are
     *masked* during training (none: the whole text is seen). `cache` is a folder for results; equal
     trainings are never repeated. `rows`: the size of the training set that `epochs` were chosen on.
+    `precision`: of matrix products; bfloat16 is up to twice as fast where the processor has it.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Retrainer:
         *,
         epochs: int | None = None,
         rows: int | None = None,
+        precision: str = "float32",
         device: str = "cpu",
         cache: Path | None = None,
         show: bool = False,
@@ -96,6 +98,7 @@ class Retrainer:
             raise InputError(f"labels {list(labels)} are a single class: retraining needs two")
         if not 1 <= self.epochs <= settings.epochs:
             raise InputError(f"epochs={self.epochs} must lie between 1 and {settings.epochs}")
+        self.precision = checked_precision(precision)
         self.device, self.cache, self.show = device, cache, show
         self._shared = _Shared()
         self._whole = self  # the recipe of the run, which every other is reckoned from
@@ -148,18 +151,21 @@ class Retrainer:
     @property
     def course(self) -> str:
         """How long it trains, in words."""
-        return f"{self.epochs} epochs in batches of {self.settings.batch_size}"
+        words = f"{self.epochs} epochs in batches of {self.settings.batch_size}"
+        return words if self.precision == "float32" else f"{words}, products in {self.precision}"
 
     @property
     def recipe(self) -> dict[str, Any]:
         """Everything a retraining depends on beside its texts and its seed."""
         settings = {k: v for k, v in asdict(self.settings).items() if k not in ("seed", "keep")}
-        return {
+        found = {
             "base": str(self.base),
             "labels": list(self.labels),
             "settings": settings,
             "epochs": self.epochs,
         }
+        # Only where it is another than that of the run, so that results of before stay known.
+        return found if self.precision == "float32" else {**found, "precision": self.precision}
 
     def train(self, units: Sequence[Unit], seed: int) -> Retrained:
         """Fit the tail to the units. The classifier is this retrainer's own until its next `train`."""
@@ -168,7 +174,8 @@ class Retrainer:
         if len(set(ids.tolist())) < 2:
             raise InputError("the training set holds a single class: a classifier needs two")
         settings = replace(self.settings, seed=seed)
-        fit = TailFit(classifier, settings, classifier.encode_units(units), ids)
+        encoded = classifier.encode_units(units)
+        fit = TailFit(classifier, settings, encoded, ids, precision=self.precision)
         fit.fill_states()
         points = []
         for epoch in range(1, self.epochs + 1):

@@ -15,8 +15,11 @@ from jaxtyping import Int
 from spanfluence.encoding import Encoded, length_batches
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.model import MAX_TOKENS, TextClassifier, requiring_gradients, text_losses
+from spanfluence.one_query import attend_for_logits
 from spanfluence.progress import progress_bar
 from spanfluence.rng import derive_seed, numpy_generator
+
+PRECISIONS = ("float32", "bfloat16")
 
 PROBED = 8  # texts whose logits are looked at after an epoch
 
@@ -76,8 +79,18 @@ def _whole(name: str, value: object) -> int:
     return int(value)
 
 
+def checked_precision(name: str) -> str:
+    """The name of a precision that products can be taken in."""
+    if name not in PRECISIONS:
+        raise InputError(f"precision={name!r} is not known: use {' or '.join(PRECISIONS)}")
+    return name
+
+
 class TailFit:
-    """The tail of one classifier, fitted to encoded texts and their labels, epoch by epoch."""
+    """The tail of one classifier, fitted to encoded texts and their labels, epoch by epoch.
+
+    `precision`: what matrix products are taken in. Parameters, their updates and the loss are float32.
+    """
 
     def __init__(
         self,
@@ -86,9 +99,11 @@ class TailFit:
         encoded: Sequence[Encoded],
         label_ids: Int[np.ndarray, " texts"],
         *,
+        precision: str = "float32",
         show: bool = False,
     ) -> None:
         self.classifier, self.settings, self.show = classifier, settings, show
+        self.precision = checked_precision(precision)
         self.encoded, self.label_ids = encoded, label_ids
         self.optimizer = torch.optim.AdamW(
             classifier.attributed.values(),
@@ -150,7 +165,11 @@ class TailFit:
         states = self.classifier.trunk_states(batch, inputs, keep=True)
         labels = torch.from_numpy(self.label_ids[np.array(rows)]).to(self.classifier.device)
         with _training(self.classifier):
-            loss = text_losses(self.classifier.tail_logits(inputs, states), labels, "loss").mean()
+            with torch.autocast(
+                self.classifier.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"
+            ):
+                logits = self.classifier.tail_logits(inputs, states, attend_for_logits)
+            loss = text_losses(logits.float(), labels, "loss").mean()
             self.optimizer.zero_grad()
             loss.backward()
             if self.settings.clip:

@@ -44,7 +44,7 @@ def removal_table(bench: Bench) -> Table:
         f"{len(part.held_out)} held-out rows, {counted(part.sizes.seeds, 'seed')})",
         rows,
         (
-            f"Accuracy before: {100 * np.mean(before):.2f} %. Brackets: 95 % bootstrap interval over "
+            f"Accuracy before: {100 * np.mean(before):.2f} %; {part.retrainer.course}. Brackets: 95 % bootstrap interval over "
             "held-out sentences and seeds, both resampled; sd: over seeds.",
         ),
     )

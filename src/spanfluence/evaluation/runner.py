@@ -30,6 +30,7 @@ from spanfluence.retrain import Retrainer
 from spanfluence.runs import RunFolder, versions
 from spanfluence.scoring import DEFAULT_METHODS, KNOWN_METHODS, MEMORY, Asked, check_tests
 from spanfluence.stages import Say, Stages, settings_fingerprint
+from spanfluence.tail import checked_precision
 from spanfluence.units import Example, Span
 
 # Stages that retrain, or cost most, stand last.
@@ -156,12 +157,16 @@ def open_bench(
     explained: int = 200,
     sizes: Sizes | None = None,
     methods: Mapping[str, Asked] | None = None,
+    precision: str = "float32",
     embed: Embedder | None = None,
     seed: int = 0,
     show: bool = False,
     say: Say = print,
 ) -> Bench:
-    """A bench over a run folder. `train` may be the run's examples with other spans."""
+    """A bench over a run folder. `train` may be the run's examples with other spans.
+
+    `precision`: of the matrix products of retrainings.
+    """
     run = RunFolder.open(run_path)
     if train is None:
         train = run.training_examples()
@@ -177,7 +182,7 @@ def open_bench(
         train=_with_read_spans(classifier, train),
         tests=draw(spanned, explained, seed, "explained tests"),
         held_out=[test for test in tests if test.label is not None],
-        retrainer=Retrainer.of_run(run, cache=out / "retrained", show=show),
+        retrainer=Retrainer.of_run(run, precision=precision, cache=out / "retrained", show=show),
         stages=Stages(out, say=say),
         embed=embed,
         sizes=sizes or Sizes(),
@@ -279,6 +284,7 @@ def evaluate_run(
     explained: int = 200,
     quick: bool = False,
     changes: Sequence[str] | None = None,
+    precision: str = "float32",
     memory_bytes: int = MEMORY,
     seed: int = 0,
     show: bool = False,
@@ -286,6 +292,7 @@ def evaluate_run(
 ) -> list[Table]:
     """The command: read the files (`columns`: keywords of `load_examples`), run the stages."""
     chosen_stages(stages)  # a wrong name is told before anything is loaded
+    checked_precision(precision)
     sizes = changed_sizes(Sizes.quick() if quick else Sizes(), changes or ())
     named = columns or {}
     bench = open_bench(
@@ -296,6 +303,7 @@ def evaluate_run(
         explained=min(explained, 20) if quick else explained,
         sizes=sizes,
         methods=chosen_methods(methods),
+        precision=precision,
         seed=seed,
         show=show,
     )

@@ -50,7 +50,7 @@ def span_removal_table(bench: Bench, falls: Falls | None = None) -> Table:
         f"({len(part.train)} training rows, {counted(part.sizes.seeds, 'seed')})",
         rows,
         (
-            f"Accuracy before: {100 * np.mean(before):.2f} %. The control masks as many other words of "
+            f"Accuracy before: {100 * np.mean(before):.2f} %; {part.retrainer.course}. The control masks as many other words of "
             "the same texts, beside the spans where there is room; 'no room': share of its runs of "
             "words that had none and were drawn anywhere. Brackets: 95 % bootstrap interval over "
             "held-out sentences and seeds, both resampled; sd: over seeds.",

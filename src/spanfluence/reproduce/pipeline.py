@@ -34,6 +34,7 @@ from spanfluence.retrain import Retrainer
 from spanfluence.runs import RunFolder, versions
 from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests
 from spanfluence.stages import Say, Stages, settings_fingerprint
+from spanfluence.tail import checked_precision
 from spanfluence.train import train_classifier
 from spanfluence.units import Example
 
@@ -65,6 +66,7 @@ class Plan:
     seeds: int = 3
     removal_train: int | None = None
     faithful_tests: int = 50
+    precision: str = "float32"
     memory_bytes: int = MEMORY
     seed: int = 0
     show: bool = False
@@ -75,6 +77,7 @@ class Plan:
         for name in self.stages:
             if name not in STAGES:
                 raise InputError(f"no stage {name!r}: use {', '.join(STAGES)}")
+        checked_precision(self.precision)
 
     @property
     def sizes(self) -> Sizes:
@@ -170,7 +173,9 @@ def _bench(
         train=train,
         tests=_explained(kept, QUICK_TESTS if plan.quick else TESTS, plan.seed),
         held_out=held_out,
-        retrainer=Retrainer.of_run(run, cache=plan.out / "retrained", show=plan.show),
+        retrainer=Retrainer.of_run(
+            run, precision=plan.precision, cache=plan.out / "retrained", show=plan.show
+        ),
         stages=Stages(plan.out, say=plan.say),
         embed=embed,
         sizes=plan.sizes,
