@@ -77,17 +77,27 @@ def trunk_flops(layers: Sequence[Linear], hidden: int, tokens: int) -> float:
     return 2.0 * tokens * sum(layer.size for layer in own) + blocks * 4 * tokens**2 * hidden
 
 
-def tail_flops(layers: Sequence[Linear], hidden: int, heads: int, tokens: int) -> float:
-    """One text forwards and backwards through the rest; its rows by head come out on the way."""
-    total = 0.0
-    for layer in layers:
-        if layer.place == "trunk":
-            continue
-        total += (1 + layer.goes_back) * 2.0 * layer.rows(tokens) * layer.size
-        if layer.name.endswith("query"):  # two products forwards, four backwards
-            asked = heads if layer.place == "last" else tokens
-            total += 12 * asked * tokens * hidden
-    return total
+def forward_flops(layers: Sequence[Linear], hidden: int, heads: int, tokens: int) -> float:
+    """One text through the rest; its rows by head come out on the way."""
+    own = [layer for layer in layers if layer.place != "trunk"]
+    weights = sum(2.0 * layer.rows(tokens) * layer.size for layer in own)
+    return weights + 2 * attention_flops(own, hidden, heads, tokens)
+
+
+def backward_flops(layers: Sequence[Linear], hidden: int, heads: int, tokens: int) -> float:
+    """One text back to the outputs of the first attributed layers."""
+    weights = sum(2.0 * layer.rows(tokens) * layer.size for layer in layers if layer.goes_back)
+    return weights + 4 * attention_flops(layers, hidden, heads, tokens)
+
+
+def attention_flops(layers: Sequence[Linear], hidden: int, heads: int, tokens: int) -> float:
+    """One product of all that ask in the tail with all tokens; an attention has two, backwards four."""
+    asked = [
+        heads if layer.place == "last" else tokens
+        for layer in layers
+        if layer.place != "trunk" and layer.name.endswith("query")
+    ]
+    return 2.0 * sum(asked) * tokens * hidden
 
 
 def product_flops(
@@ -114,11 +124,37 @@ def necessary_flops(work: Workload, points: int) -> float:
     """Of `tracin++` for the workload, cold."""
     config = work.linear.model.config
     layers, hidden, heads = linears(work.linear), config.hidden_size, config.num_attention_heads
-    tests, train = (
-        [len(text) for text in work.linear.encoder.encode(side)]
-        for side in (work.tests, work.train)
-    )
+    tests, train = _lengths(work)
     texts = 2 * [*tests, *train]
     once = sum(trunk_flops(layers, hidden, tokens) for tokens in texts)
-    each = sum(tail_flops(layers, hidden, heads, tokens) for tokens in texts)
+    each = sum(
+        way(layers, hidden, heads, tokens)
+        for tokens in texts
+        for way in (forward_flops, backward_flops)
+    )
     return once + points * (each + product_flops(layers, heads, tests, train))
+
+
+def pinpoint_passes_flops(work: Workload) -> float:
+    """Of `pinpoint`, cold, without any product of gradients: less than it needs.
+
+    Tests are read whole; training texts also masked, since a score is weighed by what the span does to
+    the logit. Gradients are those of whole texts: all tokens ask for the span's keys and values, so
+    locality spares nothing on the way back.
+    """
+    config = work.linear.model.config
+    layers, hidden, heads = linears(work.linear), config.hidden_size, config.num_attention_heads
+    tests, train = _lengths(work)
+    forwards = sum(
+        trunk_flops(layers, hidden, tokens) + forward_flops(layers, hidden, heads, tokens)
+        for tokens in [*tests, *train, *train]
+    )
+    return forwards + sum(
+        backward_flops(layers, hidden, heads, tokens) for tokens in [*tests, *train]
+    )
+
+
+def _lengths(work: Workload) -> tuple[list[int], list[int]]:
+    """Tokens of the tests and of the training texts."""
+    encode = work.linear.encoder.encode
+    return [len(text) for text in encode(work.tests)], [len(text) for text in encode(work.train)]

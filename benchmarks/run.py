@@ -1,6 +1,7 @@
 """Exact span scores against captum, kronfluence and plain autograd, on one sample and one model.
 
-    make bench                                                  # builds its environment, runs this
+    make bench                                                  # builds its environment, runs one round of this
+    make bench BENCH_FLAGS="--repeats 3"                        # as results.md was made
     python benchmarks/run.py --tests 8 --spans 16 --threads 1   # smaller
     python benchmarks/run.py --only growth --growth 1000 8000 11186
 
@@ -32,7 +33,7 @@ SIZES = {
     "tests": (64, "tests"),
     "spans": (512, "training spans"),
     "points": (3, "delta-faithful points of tracin++"),
-    "repeats": (3, "rounds"),
+    "repeats": (1, "rounds"),
     "kronfluence-spans": (128, "spans that kronfluence is timed on"),
     "captum-spans": (32, "spans that captum is timed on"),
     "recompute-spans": (8, "spans that recompute-per-test is timed on, for one test a round"),
@@ -110,6 +111,7 @@ def _prepared(asked: argparse.Namespace, scratch: Path) -> Run:
         "sample": f"{len(work.tests)} tests x {len(work.train)} training spans of {work.corpus}",
         "spans": f"the middle quarter of each text's words; mean length {sum(lengths) / len(lengths):.1f} tokens",
         "model": model,
+        "rounds": str(asked.repeats),
         "attributed": f"{sum(p.numel() for p in work.linear.attributed.values()):,} parameters of linear layers",
         **machine_facts(asked.threads),
     }
