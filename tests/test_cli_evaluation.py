@@ -46,6 +46,9 @@ def test_audit(spanfluence_, run_folder, dev, tmp_path):
     assert "Phrases behind the errors" in out
     assert "Suspected labels" in out
     assert (tmp_path / "out" / "audit.html").is_file()
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert (record["format"], record["seed"]) == ("spanfluence.audit/1", 0)
+    assert record["settings"]["top"] == 3 and "torch" in record["versions"]
     assert err.count("wrote ") == 6
     code, out, err = spanfluence_("audit", run_folder, "--dev", dev, "--out", tmp_path / "out")
     assert (code, out) == (2, "")

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from spanfluence.errors import InputError
-from spanfluence.runs import RunFolder, versions
+from spanfluence.runs import RunFolder, versions, write_record
 
 VALUES = {"layer.weight": torch.arange(6.0).reshape(2, 3), "layer.bias": torch.ones(2)}
 STATE = {"layer.weight/exp_avg": torch.zeros(2, 3), "layer.weight/step": torch.tensor(7.0)}
@@ -84,6 +84,12 @@ def test_a_run_without_a_model_has_not_finished(run):
     )
     run.model.mkdir()
     assert RunFolder.open(str(run.path)) == run
+
+
+def test_what_another_command_wrote_is_no_run(run):
+    write_record(run.path, "spanfluence.audit/1", {"seed": 1})
+    with pytest.raises(InputError, match=r"is not the record of a run"):
+        RunFolder.open(run.path)
 
 
 @pytest.mark.parametrize("content", ['{"format": "spanf', "[1, 2]", '{"settings": {}}', ""])

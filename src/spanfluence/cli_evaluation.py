@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -56,16 +57,18 @@ def audit(
     from spanfluence.audit import AuditSettings, audit_run
     from spanfluence.data import load_examples
     from spanfluence.report.audit import audit_terminal, write_audit
+    from spanfluence.runs import write_record
 
     if out is not None and out.exists() and any(out.iterdir()):
         raise InputError(f"{out} is not empty: choose a new folder for --out")
     columns = columns_named(text_column, label_column, context_column, spans_column, id_column)
+    settings = AuditSettings(top=top, supporters=supporters, probe=probe)
     found = audit_run(
         run,
         load_examples(dev, **columns),
         method=method,
         train_file=train_file,
-        settings=AuditSettings(top=top, supporters=supporters, probe=probe),
+        settings=settings,
         show=True,
         columns=columns,
         seed=seed,
@@ -79,6 +82,9 @@ def audit(
     if out is not None:
         for path in write_audit(found, out):
             typer.echo(f"wrote {path}", err=True)
+        asked = {"model": run, "train": train_file, "dev": dev, "method": method, "mask": mask_mode}
+        record = {**asked, "seed": seed, "settings": asdict(settings)}
+        write_record(out, "spanfluence.audit/1", record)
 
 
 def evaluate(

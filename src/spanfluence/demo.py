@@ -98,7 +98,7 @@ def _model(
             bundled_examples("dev"),
             base="minilm",
             out=run.path,
-            resume=(run.path / "run.json").exists(),
+            resume=run.is_recorded,
             show_progress=show,
             **SETTINGS,
         )

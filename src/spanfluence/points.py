@@ -114,7 +114,7 @@ def _epoch_number(record: Path) -> int:
 def _selected_epoch(checkpoints: Path) -> int | None:
     """The epoch whose parameters became the model; None where no finished run tells."""
     run = RunFolder(checkpoints.parent)
-    if not (run.path / "run.json").is_file():
+    if not run.is_recorded:
         return None
     selected: int | None = run.record().get("selected_epoch")
     return selected

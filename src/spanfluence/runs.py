@@ -29,6 +29,8 @@ from spanfluence.loading import read_checkpoint
 from spanfluence.units import Example
 
 FORMAT = "spanfluence.run/1"
+RECORD = "run.json"
+"""In every folder that a command writes: settings, versions, seed; its format says of what."""
 
 
 def versions() -> dict[str, str]:
@@ -43,6 +45,12 @@ def versions() -> dict[str, str]:
         "torch": torch.__version__,
         "transformers": transformers.__version__,
     }
+
+
+def write_record(folder: Path, format: str, record: Mapping[str, Any]) -> None:
+    """Write the record of an output folder."""
+    text = json.dumps({"format": format, **record, "versions": versions()}, indent=2, default=str)
+    write_text_atomic(folder / RECORD, text + "\n")
 
 
 @dataclass(frozen=True)
@@ -70,16 +78,22 @@ class RunFolder:
     def open(cls, path: str | Path) -> RunFolder:
         """A finished run; raises when the folder is none."""
         run = cls(Path(path))
-        if not (run.path / "run.json").is_file():
+        if not run.is_recorded:
             raise InputError(
                 f"{path} is not a run: it has no run.json (make one with 'spanfluence train', "
                 "or name the training file with --train for a model of your own)"
             )
+        run.record()  # the output of another command has a record too
         if not run.model.is_dir():
             raise InputError(
                 f"the training in {path} did not finish: run 'spanfluence train' again with --resume"
             )
         return run
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the folder has a record, of a run or of another command's output."""
+        return (self.path / RECORD).is_file()
 
     def training_examples(self) -> list[Example]:
         """What the model was trained on."""
@@ -87,12 +101,11 @@ class RunFolder:
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write run.json."""
-        text = json.dumps({"format": FORMAT, **record, "versions": versions()}, indent=2)
-        write_text_atomic(self.path / "run.json", text + "\n")
+        write_record(self.path, FORMAT, record)
 
     def record(self) -> dict[str, Any]:
         """Read run.json."""
-        file = self.path / "run.json"
+        file = self.path / RECORD
         found: Any = parse_json(read_text(file), file)
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise InputError(f"{file} is not the record of a run (its format is not {FORMAT!r})")
@@ -104,14 +117,14 @@ class RunFolder:
         missing = {"attribute", "max_length"} - set(found if isinstance(found, dict) else ())
         if missing or not isinstance(found, dict):
             raise InputError(
-                f"{self.path / 'run.json'} does not tell the training's {', '.join(sorted(missing))}: it "
+                f"{self.path / RECORD} does not tell the training's {', '.join(sorted(missing))}: it "
                 f"is damaged; train again, or give {self.model} and name the training file with --train"
             )
         return found
 
     def drafts(self) -> list[Path]:
         """What a kill left of files that were being written."""
-        names = ("run.json", self.train_file.name)
+        names = (RECORD, self.train_file.name)
         return [file for name in names for file in self.path.glob(f".{name}.*.tmp")]
 
     def training_seconds(self) -> float | None:

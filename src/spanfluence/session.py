@@ -32,7 +32,7 @@ def open_explainer(
     `columns` are the keywords of `load_examples` for that file.
     """
     names = columns or {}
-    if (Path(source) / "run.json").is_file():
+    if RunFolder(Path(source)).is_recorded:
         run = RunFolder.open(source)
         settings = run.settings()
         chosen = attribute or settings["attribute"]

@@ -18,7 +18,7 @@ from spanfluence.files import replace_folder_atomic
 from spanfluence.loading import load_parts, trained_labels
 from spanfluence.model import TextClassifier, text_losses
 from spanfluence.rng import derive_seed
-from spanfluence.runs import RunFolder
+from spanfluence.runs import RECORD, RunFolder
 from spanfluence.tail import TailFit, TrainSettings, epoch_batches
 from spanfluence.units import Example
 
@@ -134,7 +134,7 @@ def _check_folder(run: RunFolder, record: Mapping[str, Any], *, resume: bool) ->
     file = next((p for p in (run.path, *run.path.parents) if p.exists() and not p.is_dir()), None)
     if file is not None:
         raise InputError(f"{file} is a file: give a new folder for --out")
-    if (run.path / "run.json").exists():
+    if run.is_recorded:
         if not resume:
             raise InputError(
                 f"{run.path} already holds a run: continue it with --resume, or choose another --out"
@@ -167,7 +167,7 @@ def _begin(run: RunFolder, record: Mapping[str, Any], train: Sequence[Example]) 
     run.path.mkdir(parents=True, exist_ok=True)
     for draft in run.drafts():
         draft.unlink()
-    if not (run.path / "run.json").exists():
+    if not run.is_recorded:
         run.write_record({**record, "finished": False})
     if not run.train_file.exists():
         save_examples(train, run.train_file)
@@ -178,10 +178,7 @@ def _ended(run: RunFolder, error: NumericsError, *, made: bool) -> NumericsError
     """The error of a training that diverged; one without a finished epoch leaves its folder free."""
     if run.epochs():
         return NumericsError(f"{error}, and choose another --out: {run.path} keeps earlier epochs")
-    for file in (
-        run.train_file,
-        run.path / "run.json",
-    ):  # the record last: until then it can resume
+    for file in (run.train_file, run.path / RECORD):  # the record last: until then it can resume
         file.unlink(missing_ok=True)
     if made:
         run.path.rmdir()

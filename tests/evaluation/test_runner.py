@@ -43,7 +43,7 @@ def test_tables_figures_page_and_record(bench, tmp_path):
     assert "### Spearman correlation" in page
     assert "![curves](figures/curves.png)" in page
     assert png_size(out / "figures" / "curves.png")[0] > 1000
-    record = json.loads((out / "evaluation.json").read_text())
+    record = json.loads((out / "run.json").read_text())
     assert record["seconds"]
     assert "torch" in record["versions"]
     with (out / "tables" / "agreement.csv").open() as stream:
@@ -94,7 +94,7 @@ def test_times_and_settings_of_all_calls_are_told(evaluated_run, tmp_path):
     assert trained.shape[0] == 1
     later = benches.make_bench(evaluated_run, out, methods={"pinpoint": {"method": "pinpoint"}})
     evaluate(later, out, ["agreement"])
-    record = json.loads((out / "evaluation.json").read_text())
+    record = json.loads((out / "run.json").read_text())
     assert set(record["stages"]) == {"faithfulness", "agreement"}
     assert "control" in record["stages"]["faithfulness"]["methods"]
     assert list(record["stages"]["agreement"]["methods"]) == ["pinpoint"]

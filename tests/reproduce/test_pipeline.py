@@ -92,7 +92,7 @@ def test_the_report_has_every_table_and_figure(plan):
         assert (plan.out / "figures" / f"{name}.png").stat().st_size > 10_000
     for name in ("agreement", "curves", "faithfulness", "ral", "case", "claims_agreement"):
         assert (plan.out / "tables" / f"{name}.csv").is_file()
-    record = json.loads((plan.out / "reproduce.json").read_text())
+    record = json.loads((plan.out / "run.json").read_text())
     assert record["versions"]["torch"]
     assert record["seconds"]
     resumed(plan)

@@ -27,12 +27,13 @@ from spanfluence.files import write_text_atomic
 from spanfluence.model import TextClassifier
 from spanfluence.planting import TRIGGERS
 from spanfluence.retrain import Retrainer
-from spanfluence.runs import RunFolder, versions
+from spanfluence.runs import RECORD, RunFolder, write_record
 from spanfluence.scoring import DEFAULT_METHODS, KNOWN_METHODS, MEMORY, Asked, check_tests
 from spanfluence.stages import Say, Stages, settings_fingerprint
 from spanfluence.tail import checked_precision
 from spanfluence.units import Example, Span
 
+FORMAT = "spanfluence.evaluation/1"
 # Stages that retrain, or cost most, stand last.
 STAGES: dict[str, Callable[[Bench], list[Table]]] = {
     "agreement": lambda bench: _agreement(bench),
@@ -248,19 +249,18 @@ def _write_page(bench: Bench, out: Path, stage: str) -> None:
             stage: {"sizes": asdict(bench.sizes), "methods": dict(bench.methods)},
         },
         "recipe": bench.retrainer.recipe,
-        "versions": versions(),
         "seconds": bench.times,
     }
-    write_text_atomic(out / "evaluation.json", json.dumps(record, indent=1, default=str) + "\n")
+    write_record(out, FORMAT, record)
 
 
 def _earlier_stages(bench: Bench, out: Path) -> dict[str, Any]:
     """What earlier calls on the same model measured, and how."""
-    file = out / "evaluation.json"
+    file = out / RECORD
     if not file.is_file():
         return {}
     record = json.loads(file.read_text(encoding="utf-8"))
-    same = all(record.get(key) == value for key, value in bench.settings().items())
+    same = all(record.get(key) == value for key, value in bench.settings(format=FORMAT).items())
     stages: dict[str, Any] = record.get("stages", {}) if same else {}
     return stages
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -31,7 +30,7 @@ from spanfluence.reproduce.claims import agreement_claims, faithfulness_claims
 from spanfluence.reproduce.inputs import annotate, load_splits, right_spans
 from spanfluence.reproduce.report import Reproduction, render
 from spanfluence.retrain import Retrainer
-from spanfluence.runs import RunFolder, versions
+from spanfluence.runs import RunFolder, versions, write_record
 from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests
 from spanfluence.stages import Say, Stages, settings_fingerprint
 from spanfluence.tail import checked_precision
@@ -45,6 +44,9 @@ RECIPES: dict[str, dict[str, Any]] = {
     "mams": {"learning_rate": 3e-4, "batch_size": 64, "epochs": 6, "patience": 2},
     "sentihood": {"learning_rate": 3e-4, "batch_size": 32, "epochs": 10, "patience": 3},
 }
+FORMAT = "spanfluence.reproduction/1"
+RECORDED = ("stages", "seeds", "removal_train", "faithful_tests", "precision")
+"""Settings of a call that its report does not print."""
 CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 
@@ -153,7 +155,7 @@ def _run(plan: Plan, splits: dict[str, list[Example]]) -> RunFolder:
         splits["dev"],
         base=plan.base,
         out=run.path,
-        resume=(run.path / "run.json").exists(),
+        resume=run.is_recorded,
         show_progress=plan.show,
         **settings,
     )
@@ -251,8 +253,9 @@ def _write(
         versions=versions(),
     )
     write_text_atomic(plan.out / "REPORT.md", render(result))
+    settings = {name: getattr(plan, name) for name in RECORDED}
     data = {**asdict(result), "tables": sorted(found), "data": content_fingerprint(bench.train)}
-    write_text_atomic(plan.out / "reproduce.json", json.dumps(data, indent=1, default=str) + "\n")
+    write_record(plan.out, FORMAT, {"seed": plan.seed, "settings": settings, **data})
 
 
 def _dev_accuracy(record: dict[str, Any]) -> float | None:
