@@ -140,7 +140,7 @@ def pinpoint_passes_flops(work: Workload) -> float:
 
     Tests are read whole; training texts also masked, since a score is weighed by what the span does to
     the logit. Gradients are those of whole texts: all tokens ask for the span's keys and values, so
-    locality spares nothing on the way back.
+    locality spares hardly anything on the way back.
     """
     config = work.linear.model.config
     layers, hidden, heads = linears(work.linear), config.hidden_size, config.num_attention_heads

@@ -41,7 +41,7 @@ def methods(run: Run) -> None:
         "... counted work of its passes alone, against all work of `tracin++`",
         counted,
         f"{counted:.2f}x",
-        "both cold; at one rate of products, no less is possible",
+        "both cold; the least ratio if all products ran at one rate",
     )
     run.results.at_most(
         f"`if++` with ggn {against}",

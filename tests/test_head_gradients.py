@@ -162,6 +162,24 @@ def test_one_query_learns_what_keys_and_values_would_teach(tiny_folder, architec
     assert sum(each is None for each in found[1]) == 1
 
 
+def test_dropped_shares_are_left_to_keys_and_values(tiny_folder):
+    classifier = TextClassifier.load(tiny_folder("bert"))
+    capture = Capture(classifier)
+    batch = classifier.encoder.encode(tiny.make_examples(4, seed=2))
+    labels = torch.tensor([0, 1, 0, 1])
+    plain = [replace(layer, heads=0) for layer in capture.layers]
+    classifier.model.train()
+    found = []
+    for layers in (capture.layers, plain):
+        capture.layers = layers
+        torch.manual_seed(3)
+        found.append(capture.texts(batch, labels, "loss"))
+    classifier.model.eval()
+    for mine, theirs in zip(*(each.layers for each in found), strict=True):
+        expected = theirs.units(ONE_EACH).dense()
+        torch.testing.assert_close(mine.units(ONE_EACH).dense(), expected, atol=1e-5, rtol=1e-4)
+
+
 KEYS, VALUES = ("*.layer.1.attention.self.key.*", "*.layer.1.attention.self.value.*")
 
 

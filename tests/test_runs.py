@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from spanfluence.errors import InputError
-from spanfluence.runs import RunFolder, versions, write_record
+from spanfluence.runs import RunFolder, read_record, versions, write_record
 
 VALUES = {"layer.weight": torch.arange(6.0).reshape(2, 3), "layer.bias": torch.ones(2)}
 STATE = {"layer.weight/exp_avg": torch.zeros(2, 3), "layer.weight/step": torch.tensor(7.0)}
@@ -90,6 +90,15 @@ def test_what_another_command_wrote_is_no_run(run):
     write_record(run.path, "spanfluence.audit/1", {"seed": 1})
     with pytest.raises(InputError, match=r"is not the record of a run"):
         RunFolder.open(run.path)
+
+
+def test_no_command_writes_over_the_record_of_another(run):
+    assert read_record(run.path, "spanfluence.audit/1") == {}
+    write_record(run.path, "spanfluence.audit/1", {"seed": 1})
+    write_record(run.path, "spanfluence.audit/1", {"seed": 2})
+    with pytest.raises(InputError, match=r"results of another command.*choose another --out"):
+        write_record(run.path, "spanfluence.evaluation/1", {"seed": 3})
+    assert read_record(run.path, "spanfluence.audit/1")["seed"] == 2
 
 
 @pytest.mark.parametrize("content", ['{"format": "spanf', "[1, 2]", '{"settings": {}}', ""])

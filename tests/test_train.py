@@ -627,6 +627,13 @@ def test_a_base_that_cannot_be_read_leaves_nothing(base, tmp_path):
         assert not (tmp_path / "run").exists()
 
 
+def test_parameters_that_change_nothing_leave_no_run(base, tmp_path):
+    with pytest.raises(NumericsError, match="do not change what the model says: attribute more"):
+        settings = {**FAST, "attribute": "*.layer.2.attention.self.key.bias"}
+        train_classifier(TRAIN, base=base, out=tmp_path / "run", **settings)
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_loss_that_explodes_is_an_error(base, tmp_path):
     with pytest.raises(NumericsError) as caught:
         train_classifier(TRAIN, base=base, out=tmp_path / "run", **{**FAST, "learning_rate": 1e30})

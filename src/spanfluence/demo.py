@@ -19,7 +19,7 @@ from spanfluence.files import write_text_atomic
 from spanfluence.model import TextClassifier
 from spanfluence.points import DeltaFaithful
 from spanfluence.report.html import render_page
-from spanfluence.runs import RunFolder
+from spanfluence.runs import RunFolder, read_record, write_record
 from spanfluence.train import train_classifier
 from spanfluence.units import Example, Span, Unit
 
@@ -29,7 +29,9 @@ SETTINGS: dict[str, Any] = {
     "epochs": 7,
     "warmup": 60,
     "clip": 1.0,
+    "seed": 0,
 }
+FORMAT = "spanfluence.demo/1"
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Demo:
 
 def run_demo(out: Path, *, say: Callable[[str], None] = print, show_progress: bool = False) -> Demo:
     """Train (or take up the demo's own earlier model), explain, and write `report.html` into `out`."""
+    read_record(out, FORMAT)
     train, test = bundled_examples("train"), bundled_examples("test")
     classifier, accuracy = _model(out, train, say, show_progress)
     faults = bundled_faults("test")
@@ -77,6 +80,7 @@ def run_demo(out: Path, *, say: Callable[[str], None] = print, show_progress: bo
         faults=bundled_faults("train"),
     )
     write_text_atomic(demo.report, _page(demo))
+    write_record(out, FORMAT, {"seed": SETTINGS["seed"], "settings": SETTINGS})
     return demo
 
 

@@ -30,7 +30,7 @@ from spanfluence.units import Example
 
 FORMAT = "spanfluence.run/1"
 RECORD = "run.json"
-"""In every folder that a command writes: settings, versions, seed; its format says of what."""
+"""In every folder of results: settings, versions, seed; its format says of which command."""
 
 
 def versions() -> dict[str, str]:
@@ -47,8 +47,21 @@ def versions() -> dict[str, str]:
     }
 
 
+def read_record(folder: Path, format: str) -> dict[str, Any]:
+    """The record of an output folder, empty where there is none; raises where it is another command's."""
+    file = folder / RECORD
+    found: Any = parse_json(read_text(file), file) if file.is_file() else {"format": format}
+    if not isinstance(found, dict) or found.get("format") != format:
+        raise InputError(
+            f"{folder} holds the results of another command (the format of its {RECORD} is not "
+            f"{format!r}): choose another --out"
+        )
+    return found if file.is_file() else {}
+
+
 def write_record(folder: Path, format: str, record: Mapping[str, Any]) -> None:
-    """Write the record of an output folder."""
+    """Write the record of an output folder, never over that of another command."""
+    read_record(folder, format)
     text = json.dumps({"format": format, **record, "versions": versions()}, indent=2, default=str)
     write_text_atomic(folder / RECORD, text + "\n")
 
@@ -108,7 +121,10 @@ class RunFolder:
         file = self.path / RECORD
         found: Any = parse_json(read_text(file), file)
         if not isinstance(found, dict) or found.get("format") != FORMAT:
-            raise InputError(f"{file} is not the record of a run (its format is not {FORMAT!r})")
+            raise InputError(
+                f"{file} is not the record of a run (its format is not {FORMAT!r}): give a folder "
+                "made by 'spanfluence train'"
+            )
         return found
 
     def settings(self) -> dict[str, Any]:

@@ -170,6 +170,10 @@ class TailFit:
             ):
                 logits = self.classifier.tail_logits(inputs, states, attend_for_logits)
             loss = text_losses(logits.float(), labels, "loss").mean()
+            if not loss.requires_grad:  # e.g. the bias of the last block's keys alone
+                raise NumericsError(
+                    "the attributed parameters do not change what the model says: attribute more of them"
+                )
             self.optimizer.zero_grad()
             loss.backward()
             if self.settings.clip:

@@ -18,7 +18,7 @@ from spanfluence.files import replace_folder_atomic
 from spanfluence.loading import load_parts, trained_labels
 from spanfluence.model import TextClassifier, text_losses
 from spanfluence.rng import derive_seed
-from spanfluence.runs import RECORD, RunFolder
+from spanfluence.runs import FORMAT, RECORD, RunFolder, read_record
 from spanfluence.tail import TailFit, TrainSettings, epoch_batches
 from spanfluence.units import Example
 
@@ -135,11 +135,12 @@ def _check_folder(run: RunFolder, record: Mapping[str, Any], *, resume: bool) ->
     if file is not None:
         raise InputError(f"{file} is a file: give a new folder for --out")
     if run.is_recorded:
+        before = read_record(run.path, FORMAT)
         if not resume:
             raise InputError(
                 f"{run.path} already holds a run: continue it with --resume, or choose another --out"
             )
-        changes = _changes(run.record(), record)
+        changes = _changes(before, record)
         if changes:
             raise InputError(
                 f"cannot resume {run.path}: {'; '.join(changes)} "

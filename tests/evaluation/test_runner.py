@@ -86,6 +86,15 @@ def test_the_command(evaluated_run, tmp_path, monkeypatch):
     assert "### Spearman" in page
 
 
+def test_a_runs_own_folder_is_no_place_for_results(evaluated_run, tmp_path):
+    tests = tmp_path / "tests.jsonl"
+    save_examples(benches.TESTS, tests)
+    before = (evaluated_run / "run.json").read_text()
+    with pytest.raises(InputError, match="holds the results of another command"):
+        evaluate_run(evaluated_run, tests, evaluated_run, stages=["sanity"], quick=True)
+    assert (evaluated_run / "run.json").read_text() == before
+
+
 def test_times_and_settings_of_all_calls_are_told(evaluated_run, tmp_path):
     out = tmp_path / "out"
     first = benches.make_bench(evaluated_run, out)
@@ -98,6 +107,7 @@ def test_times_and_settings_of_all_calls_are_told(evaluated_run, tmp_path):
     assert set(record["stages"]) == {"faithfulness", "agreement"}
     assert "control" in record["stages"]["faithfulness"]["methods"]
     assert list(record["stages"]["agreement"]["methods"]) == ["pinpoint"]
+    assert record["stages"]["agreement"]["precision"] == "float32"
     names = " ".join(record["seconds"])
     for part in ("training of the run", "scores/control", "scores-truth/span", "(1 trainings)"):
         assert part in names

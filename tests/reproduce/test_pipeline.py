@@ -112,9 +112,14 @@ def test_one_stage_alone(plan):
     assert "## Case study" in report
     assert "## Sag and Lag" not in report
     # A later call with another stage shows what the first one found as well.
-    report = reproduce_paper(replace(plan, stages=("agreement",))).read_text()
+    report = reproduce_paper(replace(plan, stages=("agreement",), precision="bfloat16")).read_text()
     assert "## Case study" in report
     assert "## Sag and Lag" in report
+    stages = json.loads((plan.out / "run.json").read_text())["stages"]
+    assert {name: each["precision"] for name, each in stages.items()} == {
+        "case": "float32",
+        "agreement": "bfloat16",
+    }
     # But not what was found with other settings, which measured something else.
     report = reproduce_paper(replace(plan, stages=("case",), seed=1)).read_text()
     assert "## Case study" in report

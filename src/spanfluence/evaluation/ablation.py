@@ -92,6 +92,7 @@ def ablation_table(bench: Bench) -> Table:
             "Each column of the table is explained under the table it comes from. 'minus pinpoint': "
             "paired difference, with its own 95 % bootstrap interval. 'middle layers': gradients of the "
             "two blocks before those that are trained.",
+            f"Retrainings take their products in {bench.retrainer.precision}.",
         ),
     )
 

@@ -27,7 +27,7 @@ from spanfluence.files import write_text_atomic
 from spanfluence.model import TextClassifier
 from spanfluence.planting import TRIGGERS
 from spanfluence.retrain import Retrainer
-from spanfluence.runs import RECORD, RunFolder, write_record
+from spanfluence.runs import RunFolder, read_record, write_record
 from spanfluence.scoring import DEFAULT_METHODS, KNOWN_METHODS, MEMORY, Asked, check_tests
 from spanfluence.stages import Say, Stages, settings_fingerprint
 from spanfluence.tail import checked_precision
@@ -168,6 +168,7 @@ def open_bench(
 
     `precision`: of the matrix products of retrainings.
     """
+    read_record(out, FORMAT)  # told before hours of work
     run = RunFolder.open(run_path)
     if train is None:
         train = run.training_examples()
@@ -245,8 +246,12 @@ def _write_page(bench: Bench, out: Path, stage: str) -> None:
     record: dict[str, Any] = {
         **bench.settings(),
         "stages": {
-            **_earlier_stages(bench, out),
-            stage: {"sizes": asdict(bench.sizes), "methods": dict(bench.methods)},
+            **earlier_stages(out, FORMAT, bench.settings()),
+            stage: {
+                "sizes": asdict(bench.sizes),
+                "methods": dict(bench.methods),
+                "precision": bench.retrainer.precision,
+            },
         },
         "recipe": bench.retrainer.recipe,
         "seconds": bench.times,
@@ -254,15 +259,11 @@ def _write_page(bench: Bench, out: Path, stage: str) -> None:
     write_record(out, FORMAT, record)
 
 
-def _earlier_stages(bench: Bench, out: Path) -> dict[str, Any]:
-    """What earlier calls on the same model measured, and how."""
-    file = out / RECORD
-    if not file.is_file():
-        return {}
-    record = json.loads(file.read_text(encoding="utf-8"))
-    same = all(record.get(key) == value for key, value in bench.settings(format=FORMAT).items())
-    stages: dict[str, Any] = record.get("stages", {}) if same else {}
-    return stages
+def earlier_stages(folder: Path, format: str, same: Mapping[str, Any]) -> dict[str, Any]:
+    """What earlier calls with the same model and data measured, and how, by the folder's record."""
+    record = read_record(folder, format)
+    stages: dict[str, Any] = record.get("stages", {})
+    return stages if all(record.get(key) == value for key, value in same.items()) else {}
 
 
 def times_table(bench: Bench) -> Table:

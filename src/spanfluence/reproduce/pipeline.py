@@ -18,6 +18,7 @@ from spanfluence.evaluation.removal import removal_table
 from spanfluence.evaluation.runner import (
     check_same_data,
     content_fingerprint,
+    earlier_stages,
     fill_shared,
     load_run,
     sentence_encoder,
@@ -30,7 +31,7 @@ from spanfluence.reproduce.claims import agreement_claims, faithfulness_claims
 from spanfluence.reproduce.inputs import annotate, load_splits, right_spans
 from spanfluence.reproduce.report import Reproduction, render
 from spanfluence.retrain import Retrainer
-from spanfluence.runs import RunFolder, versions, write_record
+from spanfluence.runs import RunFolder, read_record, versions, write_record
 from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests
 from spanfluence.stages import Say, Stages, settings_fingerprint
 from spanfluence.tail import checked_precision
@@ -45,8 +46,8 @@ RECIPES: dict[str, dict[str, Any]] = {
     "sentihood": {"learning_rate": 3e-4, "batch_size": 32, "epochs": 10, "patience": 3},
 }
 FORMAT = "spanfluence.reproduction/1"
-RECORDED = ("stages", "seeds", "removal_train", "faithful_tests", "precision")
-"""Settings of a call that its report does not print."""
+RECORDED = ("seeds", "removal_train", "faithful_tests", "precision")
+"""Settings of a stage that may differ from call to call."""
 CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 
@@ -109,6 +110,7 @@ class Plan:
 
 def reproduce_paper(plan: Plan) -> Path:
     """Run the plan; returns the path of REPORT.md."""
+    read_record(plan.out, FORMAT)  # told before hours of work
     splits = load_splits(plan.dataset, plan.data)
     if plan.quick:
         splits["train"] = draw(splits["train"], QUICK_TRAIN, plan.seed, "quick train")
@@ -131,7 +133,7 @@ def reproduce_paper(plan: Plan) -> Path:
             table.write(plan.out / "tables", of)
         _figures(plan, bench, new)
         found |= new
-        _write(plan, bench, run, found, counts)
+        _write(plan, bench, run, found, counts, stage=name, of=of)
     return plan.out / "REPORT.md"
 
 
@@ -233,7 +235,14 @@ def _figures(plan: Plan, bench: Bench, found: dict[str, Table]) -> None:
 
 
 def _write(
-    plan: Plan, bench: Bench, run: RunFolder, found: dict[str, Table], counts: dict[str, int]
+    plan: Plan,
+    bench: Bench,
+    run: RunFolder,
+    found: dict[str, Table],
+    counts: dict[str, int],
+    *,
+    stage: str,
+    of: str,
 ) -> None:
     record = run.record()
     result = Reproduction(
@@ -253,9 +262,11 @@ def _write(
         versions=versions(),
     )
     write_text_atomic(plan.out / "REPORT.md", render(result))
+    same = {"seed": plan.seed, "of": of}
     settings = {name: getattr(plan, name) for name in RECORDED}
+    stages = {**earlier_stages(plan.out, FORMAT, same), stage: settings}
     data = {**asdict(result), "tables": sorted(found), "data": content_fingerprint(bench.train)}
-    write_record(plan.out, FORMAT, {"seed": plan.seed, "settings": settings, **data})
+    write_record(plan.out, FORMAT, {**same, "stages": stages, **data})
 
 
 def _dev_accuracy(record: dict[str, Any]) -> float | None:
