@@ -186,6 +186,13 @@ def test_ral_retrains_each_subset_once(bench):
     assert all(ordered(cell) for cell in column(table, "Ral(50%)").values())
 
 
+def test_ral_tells_how_much_of_a_label_is_gone(bench):
+    assert removal._most_lost(np.array([0, 0, 0, 2, 2]), [0, 3, 4]) == 1.0
+    assert removal._most_lost(np.array([0, 0, 0, 2, 2]), [0, 3]) == 0.5
+    lost = column(removal_table(bench), "label lost(50%)")
+    assert all(50 <= share <= 100 for share in lost.values()), "of some label at least the mean"
+
+
 def test_ral_on_a_part_of_the_training_set(bench):
     part = removal.removal_bench(replace(bench, sizes=replace(bench.sizes, removal_train=25)))
     assert len(part.train) == 25

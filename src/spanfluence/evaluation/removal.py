@@ -15,6 +15,8 @@ from spanfluence.metrics import Interval, bootstrap_runs, combined, ral, top_sha
 from spanfluence.scoring import SAME_LABEL, Scored
 from spanfluence.units import Unit
 
+LOST = "label lost"
+
 
 def worth_retraining(lists: Sequence[Scored]) -> list[Scored]:
     """Each list costs hours of retraining: of the baselines, chance, BM25 and embeddings stand for all."""
@@ -46,6 +48,8 @@ def removal_table(bench: Bench) -> Table:
         (
             f"Accuracy before: {100 * np.mean(before):.2f} %; {part.retrainer.course}. Brackets: 95 % bootstrap interval over "
             "held-out sentences and seeds, both resampled; sd: over seeds.",
+            f"'{LOST}': percent of the rows of the label that lost most of them. Near 100 the model that is left "
+            "does not know that label, whatever words its rows had: the fall is then that of the label.",
         ),
     )
 
@@ -58,7 +62,14 @@ def _falls(part: Bench, totals: np.ndarray, before: np.ndarray) -> dict[str, Any
         falls = ral(before, part.rights(left))
         row[f"Ral({share:.0%})"] = fall_interval(falls, part.held_out_sentences)
         row[f"sd({share:.0%})"] = spread(falls)
+        row[f"{LOST}({share:.0%})"] = 100 * _most_lost(part.labels(part.train), sorted(out))
     return row
+
+
+def _most_lost(labels: np.ndarray, out: list[int]) -> float:
+    """The largest share of a label's rows that is taken out."""
+    before, gone = np.bincount(labels), np.bincount(labels[out], minlength=labels.max() + 1)
+    return float(np.max(gone[before > 0] / before[before > 0]))
 
 
 def fall_interval(

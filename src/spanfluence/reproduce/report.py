@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spanfluence.evaluation.agreement import PAPER_SIGN
+from spanfluence.evaluation.removal import LOST
 from spanfluence.evaluation.tables import Cell, Table
 from spanfluence.reproduce import paper
 
@@ -61,7 +62,7 @@ def render(result: Reproduction) -> str:
     if "faithfulness" in result.tables:
         parts += ["## Faithfulness\n", _faithfulness(result).markdown()]
     if "ral" in result.tables:
-        parts += ["## Ral\n", beside(result, "ral", ("Ral",)).markdown()]
+        parts += ["## Ral\n", beside(result, "ral", ("Ral",), (LOST,)).markdown()]
     if "case" in result.tables:
         parts += ["## Case study\n", "![Case study](figures/case.png)\n"]
         parts.append(result.tables["case"].markdown())
@@ -87,8 +88,10 @@ def _setup(result: Reproduction) -> str:
     return "\n".join(f"- {line}" for line in lines) + "\n"
 
 
-def beside(result: Reproduction, name: str, measures: Sequence[str]) -> Table:
-    """The paper's columns of a table, each followed by ours."""
+def beside(
+    result: Reproduction, name: str, measures: Sequence[str], further: tuple[str, ...] = ()
+) -> Table:
+    """The paper's columns of a table, each followed by ours; then columns of ours that begin so."""
     table = result.tables[name]
     signed = {str(row["method"]) for row in table.rows}
     rows = []
@@ -102,6 +105,7 @@ def beside(result: Reproduction, name: str, measures: Sequence[str]) -> Table:
             value = paper.published(result.dataset, plain, column) if theirs else None
             cells[f"{column}, paper"] = value
             cells[f"{column}, ours"] = row.get(column)
+        cells |= {column: row[column] for column in row if further and column.startswith(further)}
         rows.append(cells)
     return Table(name, table.title, rows, table.notes)
 
