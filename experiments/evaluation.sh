@@ -24,7 +24,7 @@ for NAME in mams sentihood; do
       --released "$RELEASED" --out "$OUT/$NAME" --memory "$MEMORY" "$@"
   }
   paper --stages agreement --stages case --stages faithfulness --faithful-tests 25
-  paper --stages ral
+  paper --stages ral --seeds 1 --retrain-precision bfloat16
   # Evidence beyond the paper, on the run trained above.
   beyond() {
     spanfluence evaluate "$OUT/$NAME/run" --train "$SPANS/$NAME/train.jsonl" \
@@ -39,7 +39,7 @@ for NAME in mams sentihood; do
       --methods "gradient dot" --set planted_seeds=1 --set planted_tests=20 --set "rates=$RATES"
   done
   beyond --stages lds --stages span-lds --methods pinpoint --methods tracin++ --methods tracinf \
-    --methods "gradient cosine" --set seeds=1
+    --methods "gradient cosine" --set seeds=1 --retrain-precision bfloat16
   beyond --stages span-ral --methods pinpoint --methods tracin++ --methods "gradient cosine" \
     --set removal_train=2000
   beyond --stages ablation --set seeds=1 --set removal_train=2000 --set "rates=[0.01, 0.03]"
