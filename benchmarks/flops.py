@@ -122,8 +122,7 @@ def product_flops(
 
 def necessary_flops(work: Workload, points: int) -> float:
     """Of `tracin++` for the workload, cold."""
-    config = work.linear.model.config
-    layers, hidden, heads = linears(work.linear), config.hidden_size, config.num_attention_heads
+    layers, hidden, heads = _shapes(work)
     tests, train = _lengths(work)
     texts = 2 * [*tests, *train]
     once = sum(trunk_flops(layers, hidden, tokens) for tokens in texts)
@@ -142,8 +141,7 @@ def pinpoint_passes_flops(work: Workload) -> float:
     the logit. Gradients are those of whole texts: all tokens ask for the span's keys and values, so
     locality spares hardly anything on the way back.
     """
-    config = work.linear.model.config
-    layers, hidden, heads = linears(work.linear), config.hidden_size, config.num_attention_heads
+    layers, hidden, heads = _shapes(work)
     tests, train = _lengths(work)
     forwards = sum(
         trunk_flops(layers, hidden, tokens) + forward_flops(layers, hidden, heads, tokens)
@@ -152,6 +150,12 @@ def pinpoint_passes_flops(work: Workload) -> float:
     return forwards + sum(
         backward_flops(layers, hidden, heads, tokens) for tokens in [*tests, *train]
     )
+
+
+def _shapes(work: Workload) -> tuple[list[Linear], int, int]:
+    """The layers, the hidden size and the heads of the model."""
+    config = work.linear.model.config
+    return linears(work.linear), config.hidden_size, config.num_attention_heads
 
 
 def _lengths(work: Workload) -> tuple[list[int], list[int]]:

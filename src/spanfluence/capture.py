@@ -167,9 +167,8 @@ class _Call:
     shared: bool
     input: Tensor
     output: Tensor
-    answer: OneQuery | None = (
-        None  # of a key or value: its output is then the scores or the context
-    )
+    answer: OneQuery | None = None
+    """Of a key or value under one query: its output is then the scores or the context."""
 
 
 class _Recorder:

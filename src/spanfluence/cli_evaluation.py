@@ -56,6 +56,7 @@ def audit(
 
     from spanfluence.audit import AuditSettings, audit_run
     from spanfluence.data import load_examples
+    from spanfluence.findings import FORMAT
     from spanfluence.report.audit import audit_terminal, write_audit
     from spanfluence.runs import write_record
 
@@ -84,7 +85,7 @@ def audit(
             typer.echo(f"wrote {path}", err=True)
         asked = {"model": run, "train": train_file, "dev": dev, "method": method, "mask": mask_mode}
         record = {**asked, "seed": seed, "settings": asdict(settings)}
-        write_record(out, "spanfluence.audit/1", record)
+        write_record(out, FORMAT, record)
 
 
 def evaluate(

@@ -59,6 +59,13 @@ def read_record(folder: Path, format: str) -> dict[str, Any]:
     return found if file.is_file() else {}
 
 
+def earlier_stages(folder: Path, format: str, same: Mapping[str, Any]) -> dict[str, Any]:
+    """What earlier calls with the same model and data measured, and how, by the folder's record."""
+    record = read_record(folder, format)
+    stages: dict[str, Any] = record.get("stages", {})
+    return stages if all(record.get(key) == value for key, value in same.items()) else {}
+
+
 def write_record(folder: Path, format: str, record: Mapping[str, Any]) -> None:
     """Write the record of an output folder, never over that of another command."""
     read_record(folder, format)

@@ -27,7 +27,7 @@ from spanfluence.files import write_text_atomic
 from spanfluence.model import TextClassifier
 from spanfluence.planting import TRIGGERS
 from spanfluence.retrain import Retrainer
-from spanfluence.runs import RunFolder, read_record, write_record
+from spanfluence.runs import RunFolder, earlier_stages, read_record, write_record
 from spanfluence.scoring import DEFAULT_METHODS, KNOWN_METHODS, MEMORY, Asked, check_tests
 from spanfluence.stages import Say, Stages, settings_fingerprint
 from spanfluence.tail import checked_precision
@@ -257,13 +257,6 @@ def _write_page(bench: Bench, out: Path, stage: str) -> None:
         "seconds": bench.times,
     }
     write_record(out, FORMAT, record)
-
-
-def earlier_stages(folder: Path, format: str, same: Mapping[str, Any]) -> dict[str, Any]:
-    """What earlier calls with the same model and data measured, and how, by the folder's record."""
-    record = read_record(folder, format)
-    stages: dict[str, Any] = record.get("stages", {})
-    return stages if all(record.get(key) == value for key, value in same.items()) else {}
 
 
 def times_table(bench: Bench) -> Table:

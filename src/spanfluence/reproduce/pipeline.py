@@ -18,7 +18,6 @@ from spanfluence.evaluation.removal import removal_table
 from spanfluence.evaluation.runner import (
     check_same_data,
     content_fingerprint,
-    earlier_stages,
     fill_shared,
     load_run,
     sentence_encoder,
@@ -31,7 +30,7 @@ from spanfluence.reproduce.claims import agreement_claims, faithfulness_claims
 from spanfluence.reproduce.inputs import annotate, load_splits, right_spans
 from spanfluence.reproduce.report import Reproduction, render
 from spanfluence.retrain import Retrainer
-from spanfluence.runs import RunFolder, read_record, versions, write_record
+from spanfluence.runs import RunFolder, earlier_stages, read_record, versions, write_record
 from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests
 from spanfluence.stages import Say, Stages, settings_fingerprint
 from spanfluence.tail import checked_precision
