@@ -16,7 +16,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
-PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "_scaled_dot_product_flash_attention_for_cpu")
+PRODUCTS = (
+    *("mm", "addmm", "bmm", "baddbmm"),
+    *("_linear_pointwise", "_scaled_dot_product_flash_attention_for_cpu"),
+)
 RUNS = 3
 
 

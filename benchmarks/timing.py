@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from scipy.stats import spearmanr
 
+from spanfluence.products import times_transposed
+
 
 @dataclass(frozen=True)
 class Timed:
@@ -71,7 +73,10 @@ def agreement(mine: np.ndarray, theirs: np.ndarray) -> Agreement:
 
 
 class GemmRate:
-    """FLOP/s of a large float32 matrix product, measured now and then during the run."""
+    """FLOP/s of a large float32 matrix product, measured now and then during the run.
+
+    By torch's own way and by the one that the package takes: the faster is the limit.
+    """
 
     SIZE = 2048
 
@@ -80,18 +85,21 @@ class GemmRate:
         self._left, self._right = (
             torch.randn(self.SIZE, self.SIZE, generator=generator) for _ in range(2)
         )
-        self._out = torch.empty(self.SIZE, self.SIZE)
-        self._rates: list[float] = []
+        self._rates: dict[Callable[..., torch.Tensor], list[float]] = {
+            torch.mm: [],
+            times_transposed: [],
+        }
 
     def measure(self, times: int = 3) -> None:
         """A few more products; the first one only warms up."""
-        torch.mm(self._left, self._right, out=self._out)
-        for _ in range(times):
-            began = time.perf_counter()
-            torch.mm(self._left, self._right, out=self._out)
-            self._rates.append(2 * self.SIZE**3 / (time.perf_counter() - began))
+        for product, rates in self._rates.items():
+            product(self._left, self._right)
+            for _ in range(times):
+                began = time.perf_counter()
+                product(self._left, self._right)
+                rates.append(2 * self.SIZE**3 / (time.perf_counter() - began))
 
     @property
     def median(self) -> float:
-        """Of all products so far."""
-        return statistics.median(self._rates)
+        """Of all products so far, by the faster way."""
+        return max(statistics.median(rates) for rates in self._rates.values())

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from spanfluence import allocator
-from spanfluence.allocator import BoundedHeap, large_empty, resident_bytes
+from spanfluence.allocator import BoundedHeap, large_empty, resident_bytes, reusing_blocks
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
@@ -32,15 +32,41 @@ def test_a_block_lives_as_long_as_anything_made_of_it():
     assert [float(other[0, 0]) for other in others] == [0.0, 1.0, 2.0]
 
 
+def test_blocks_are_used_again_only_while_that_is_wanted():
+    like, shape = torch.zeros(1), (1 << 12, 1 << 12)
+    with reusing_blocks():
+        large_empty(like, *shape).fill_(5.0)
+        assert large_empty(like, *shape).eq(5.0).all()  # freed, and taken as it was
+    assert large_empty(like, *shape).eq(0.0).all()
+
+
+def test_a_block_in_use_is_not_given_to_another():
+    like, shape = torch.zeros(1), (1 << 12, 1 << 12)
+    with reusing_blocks():
+        row = large_empty(like, *shape).fill_(5.0)[3]
+        others = [large_empty(like, *shape).fill_(float(n)) for n in range(2)]
+        assert row.eq(5.0).all()
+        assert [float(other[0, 0]) for other in others] == [0.0, 1.0]
+
+
+def test_blocks_that_do_not_fit_are_not_hoarded():
+    like = torch.zeros(1)
+    with reusing_blocks():
+        for rows in range(1 << 12, (1 << 12) + 4):
+            large_empty(like, rows, 1 << 12)
+            assert sum(map(len, allocator._SPARE.blocks.values())) == 1
+    assert not allocator._SPARE.blocks
+
+
 def test_a_system_without_large_pages(monkeypatch):
     monkeypatch.delattr(allocator.mmap, "MADV_HUGEPAGE", raising=False)
     block = large_empty(torch.zeros(1), 1 << 12, 1 << 12).fill_(1.0)
     assert block.sum() == 1 << 24
 
 
-def test_free_memory_goes_back_once_the_process_has_grown_by_a_tenth(monkeypatch):
+def test_free_memory_goes_back_once_the_process_has_grown_by_a_quarter(monkeypatch):
     trimmed = []
-    sizes = iter([1000, 1050, 1099, 1101, 900, 1200])
+    sizes = iter([1000, 1050, 1249, 1251, 900, 1300])
     monkeypatch.setattr(allocator, "resident_bytes", lambda: next(sizes))
     library = SimpleNamespace(malloc_trim=trimmed.append)
     monkeypatch.setattr(allocator, "_glibc", lambda: library)

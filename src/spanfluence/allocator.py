@@ -5,16 +5,19 @@ from __future__ import annotations
 import ctypes
 import mmap
 import sys
-from contextlib import suppress
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 LARGE_BYTES = 8 << 20  # from here on pages of 2 MB pay
-GROWTH = 1.1  # of the process over its first batch, before free memory is handed back
+GROWTH = 1.25  # of the process over its first batch, before free memory is handed back
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 
@@ -51,7 +54,8 @@ class BoundedHeap:
     """Holds the process near the size that its first (and largest) batch gave it.
 
     Kept memory falls into pieces that fit the next batches ever less, and would grow with the number of
-    batches: once it has grown by a tenth, what is free goes back to the system.
+    batches: once it has grown by a quarter, what is free goes back to the system. Less growth would be too
+    little for batches of other shapes, and each page that went back is cleared again.
     """
 
     def __init__(self) -> None:
@@ -74,6 +78,44 @@ def resident_bytes() -> int:
     return 0
 
 
+class _Spare:
+    """Blocks that were given back while `reusing_blocks` lasted."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[int, list[mmap.mmap]] = {}
+        self.users = 0
+
+    def take(self, size: int) -> mmap.mmap | None:
+        """A block of exactly that size. If there is none all others go: they do not fit what comes."""
+        found = self.blocks.get(size)
+        if found:
+            return found.pop()
+        self.blocks.clear()
+        return None
+
+    def give_back(self, size: int, block: mmap.mmap) -> None:
+        if self.users:
+            self.blocks.setdefault(size, []).append(block)
+
+
+_SPARE = _Spare()
+
+
+@contextmanager
+def reusing_blocks() -> Iterator[None]:
+    """For a while, `large_empty` uses blocks of the same size again, which need not be cleared.
+
+    The gradients of the same tests at one point after the other take the same blocks.
+    """
+    _SPARE.users += 1
+    try:
+        yield
+    finally:
+        _SPARE.users -= 1
+        if not _SPARE.users:
+            _SPARE.blocks.clear()
+
+
 def large_empty(like: Tensor, *shape: int) -> Tensor:
     """`like.new_empty(*shape)`; a large block comes in large pages, where the system offers them.
 
@@ -84,8 +126,12 @@ def large_empty(like: Tensor, *shape: int) -> Tensor:
     size = count * like.element_size()
     if like.device.type != "cpu" or size < LARGE_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
         return like.new_empty(*shape)
-    # Lives as long as the tensor over it.
-    block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError):  # a system built without large pages gives small ones
-        block.madvise(mmap.MADV_HUGEPAGE)
-    return torch.frombuffer(block, dtype=like.dtype, count=count).view(shape)
+    block = _SPARE.take(size)
+    if block is None:
+        block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        with suppress(OSError):  # a system built without large pages gives small ones
+            block.madvise(mmap.MADV_HUGEPAGE)
+    # The tensor keeps this array; when both are gone, so is the last use of the block.
+    array = np.frombuffer(block, np.uint8)
+    weakref.finalize(array, _SPARE.give_back, size, block)
+    return torch.from_numpy(array).view(like.dtype).view(shape)

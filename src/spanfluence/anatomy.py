@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from spanfluence.errors import InputError
+from spanfluence.products import FastLinear
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ class Trunk:
         if self._next is not None:
             handles.append(self._next.register_forward_pre_hook(before, with_kwargs=True))
         try:
-            with torch.no_grad():
+            with torch.no_grad(), FastLinear():
                 self.model(**inputs)
         except _Enough:
             return found[0]

@@ -22,6 +22,7 @@ from spanfluence.errors import NumericsError
 from spanfluence.head_rows import HeadRows, rows_by_head
 from spanfluence.model import Target, TextClassifier, requiring_gradients, text_losses
 from spanfluence.one_query import OneQuery, attend_once, needs_tokens
+from spanfluence.products import FastLinear
 from spanfluence.text_rows import TextRows, joined
 from spanfluence.trim import Question, attend_tokens
 from spanfluence.units import Example
@@ -87,7 +88,7 @@ class Capture:
         """Gradients of several functions of the logits: one forward pass, one backward pass each."""
         texts, tokens = inputs["input_ids"].shape
         found = []
-        with torch.enable_grad(), _Recorder(self.layers, texts) as recorder:
+        with torch.enable_grad(), FastLinear(), _Recorder(self.layers, texts) as recorder:
             values = of_logits(self.classifier.tail_logits(inputs, states, recorder.attend))
             for number, value in enumerate(values, start=1):
                 gradients = recorder.backward(value, retain=number < len(values))

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from spanfluence.allocator import large_empty
 from spanfluence.head_gradients import HeadGradient, inner_of_heads, stack_heads
+from spanfluence.products import times_transposed
 
 CHUNK_BYTES = 16 << 20  # of matrices that are written out piece by piece
 SHORT_PIECE = 64  # rows of a weight in a piece, at least, where that is not far too much
@@ -268,7 +269,7 @@ def gram(layer: LayerGradient) -> Float[Tensor, "units units"]:
     for _, values in layer.columns():
         for first in range(0, layer.units, step):  # below the diagonal only: the rest is its mirror
             last = min(first + step, layer.units)
-            total[first:last, :last].addmm_(values[first:last], values[:last].T)
+            total[first:last, :last] += times_transposed(values[first:last], values[:last])
     return torch.tril(total) + torch.tril(total, -1).T
 
 
@@ -375,7 +376,7 @@ def _inner_by_columns(
     """Written-out tests against rows, piece by piece: the whole of the training side never exists."""
     result = tests.new_zeros(train.units, len(tests))
     for first, values in train.columns():
-        result.addmm_(values, tests[:, first : first + values.shape[1]].T)
+        result += times_transposed(values, tests[:, first : first + values.shape[1]])
     return result.T
 
 

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from spanfluence.allocator import BoundedHeap, keep_freed_memory
+from spanfluence.allocator import BoundedHeap, keep_freed_memory, reusing_blocks
 from spanfluence.batches import BATCH_TOKENS, Side, UnitBatch, UnitBatches, UnitGradients
 from spanfluence.capture import Capture
 from spanfluence.curvature import Operator
@@ -95,6 +95,7 @@ class Influence:
     def __init__(self, classifier: TextClassifier, capture: Capture) -> None:
         self.classifier, self.capture = classifier, capture
 
+    @reusing_blocks()
     def scores(
         self,
         jobs: Sequence[Job],

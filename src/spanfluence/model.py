@@ -17,6 +17,7 @@ from spanfluence.encoding import Encoded, TextEncoder, length_batches
 from spanfluence.errors import InputError
 from spanfluence.loading import load_parts, quiet_transformers
 from spanfluence.one_query import attend_for_logits
+from spanfluence.products import FastLinear
 from spanfluence.states import StateStore
 from spanfluence.trim import Attend, attend_tokens, trimmed, trimmed_forward
 from spanfluence.units import Example, Span, Unit, units_of
@@ -214,7 +215,7 @@ class TextClassifier:
         for rows in length_batches([len(e) for e in encoded], MAX_TOKENS):
             batch = [encoded[row] for row in rows]
             inputs = self.encoder.collate(batch, self.device)
-            with torch.no_grad():
+            with torch.no_grad(), FastLinear():
                 states = self.trunk_states(batch, inputs, keep=keep)
                 logits = self.tail_logits(inputs, states, attend_for_logits)
             result[rows] = logits.float().cpu().numpy()

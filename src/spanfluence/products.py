@@ -1,0 +1,87 @@
+"""Large matrix products on a processor, through whichever of torch's libraries takes them faster.
+
+torch sends float32 products to its BLAS. Of the shapes met here its other library, oneDNN, is up to half as
+fast again: a block of written-out gradients with those of some tests is long in the summed dimension and
+short in both others. The results are float32 all the same.
+"""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.overrides import TorchFunctionMode
+
+LEAST_WORK = 1 << 20  # multiplications below which the call itself costs more than is gained
+
+
+def _onednn() -> Any:
+    """oneDNN's product as torch offers it to its compiler; None where this torch has none."""
+    if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
+        return None
+    return getattr(torch.ops.mkldnn, "_linear_pointwise", None)
+
+
+ONEDNN = _onednn()
+
+
+def times_transposed(
+    rows: Float[Tensor, "*rows wide"],
+    weight: Float[Tensor, "high wide"],
+    bias: Float[Tensor, " high"] | None = None,
+) -> Float[Tensor, "*rows high"]:
+    """rows @ weight.T + bias, without a gradient."""
+    if not _suits(rows, weight, bias):
+        return torch.nn.functional.linear(rows, weight, bias)
+    if not (weight.is_contiguous() or weight.T.is_contiguous()):
+        weight = weight.contiguous()  # oneDNN would take it element by element
+    found: Tensor = ONEDNN(rows.contiguous(), weight, bias, "none", [], "")
+    return found
+
+
+def _suits(rows: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+    return (
+        ONEDNN is not None
+        and rows.device.type == "cpu"
+        and rows.dtype == weight.dtype == torch.float32
+        and (bias is None or bias.dtype == torch.float32)
+        and weight.dim() == 2
+        and rows.numel() * weight.shape[0] >= LEAST_WORK
+        and not torch.is_autocast_enabled("cpu")
+    )
+
+
+class _Linear(torch.autograd.Function):
+    """A linear layer whose weight and bias need no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(weight)
+        return times_transposed(rows, weight, bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (weight,) = ctx.saved_tensors
+        return times_transposed(gradient, weight.T), None, None
+
+
+class FastLinear(TorchFunctionMode):
+    """While it lasts, linear layers whose parameters need no gradient run by `times_transposed`.
+
+    Their outputs can be differentiated once, backwards.
+    """
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if function is torch.nn.functional.linear and not kwargs:
+            rows, weight, bias = (*args, None)[:3]
+            open_parameters = weight.requires_grad or (bias is not None and bias.requires_grad)
+            if not open_parameters and _suits(rows, weight, bias):
+                return _Linear.apply(rows, weight, bias)
+        return function(*args, **(kwargs or {}))
