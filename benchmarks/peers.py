@@ -18,7 +18,7 @@ from rounds import Rounds, Run
 from timing import Agreement, Timed, agreement, scaled, timed
 from workload import Workload
 
-BATCHES = (16, 32, 64)
+BATCHES = (8, 16, 32, 64)
 Scores = Callable[..., np.ndarray]
 
 
@@ -42,8 +42,10 @@ def _take_turns(run: Run, rounds: Rounds, own: dict[str, OwnProcess]) -> None:
     asked, work = run.asked, run.work
     total = len(work.train)
     kronfluence = _with_best_batch(run, own["kronfluence"], "kronfluence", identity_scores)
-    captum = _with_best_batch(run, own["captum"], "captum", tracincp_scores)
-    one_by_one = partial(captum, batched=False)
+    one_by_one = _with_best_batch(
+        run, own["captum"], "captum", partial(tracincp_scores, batched=False)
+    )
+    captum = _with_best_batch(run, own["captum"], "captum, batched", tracincp_scores)
     ours.tracin(work.few(64))  # warm, as the peers are
     for number in range(asked.repeats):
         run.gemm.measure()
@@ -87,8 +89,8 @@ def _warm_up(work: Workload, scores: Scores) -> None:
 
 
 def _trial(work: Workload, scores: Scores, size: int) -> float:
-    """Seconds of a peer on 64 spans at one point with batches of a size."""
-    part = work.few(64)
+    """Seconds of a peer on some spans at one point with batches of a size."""
+    part = work.few(32)
     part.__dict__["points"] = work.points[:1]
     return timed(lambda: scores(part, batch_size=size)).seconds
 

@@ -64,6 +64,15 @@ def test_without_the_library_all_is_the_same(monkeypatch):
     torch.testing.assert_close(times_transposed(rows, weight, bias), expected)
 
 
+def test_weights_of_their_own_kind_go_the_usual_way(monkeypatch):
+    class Own(torch.Tensor):
+        pass
+
+    monkeypatch.setattr(products, "ONEDNN", _refuse)
+    weight = torch.ones(5, 6).as_subclass(Own)
+    assert type(times_transposed(torch.ones(4, 6), weight)) is Own
+
+
 def _refuse(*_):
     raise AssertionError("not meant for this product")
 

@@ -47,6 +47,7 @@ def _suits(rows: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     return (
         ONEDNN is not None
         and rows.device.type == "cpu"
+        and type(weight) in (Tensor, torch.nn.Parameter)  # others multiply in their way
         and rows.dtype == weight.dtype == torch.float32
         and (bias is None or bias.dtype == torch.float32)
         and weight.dim() == 2
