@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from spanfluence.allocator import keep_freed_memory
 from spanfluence.capture import Capture
 from spanfluence.curvature import Block, Operator
 from spanfluence.curvature.cg import Cg
@@ -96,6 +97,7 @@ def curvature_directions(
 
 def operator_at(curvature: Curvature, problem: TrainingProblem, point: ModelPoint) -> Operator:
     """The operator of one model point."""
+    keep_freed_memory()  # every step of a solve takes and frees the same large blocks
     if isinstance(curvature, Lissa):
         return LissaOperator(curvature, problem, point)
     size = sum(p.numel() for p in problem.parameters.values())
