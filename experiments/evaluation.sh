@@ -41,6 +41,8 @@ for NAME in mams sentihood; do
   beyond --stages lds --stages span-lds --methods pinpoint --methods tracin++ --methods tracinf \
     --methods "gradient cosine" --set seeds=1 --retrain-precision bfloat16
   beyond --stages span-ral --methods pinpoint --methods tracin++ --methods "gradient cosine" \
-    --set removal_train=2000
-  beyond --stages ablation --set seeds=1 --set removal_train=2000 --set "rates=[0.01, 0.03]"
+    --set seeds=1 --set removal_train=2000 --retrain-precision bfloat16
+  beyond --stages ablation --set seeds=1 --set removal_train=2000 --set "rates=[0.03]" \
+    --set planted_seeds=1 --set planted_tests=20 --retrain-precision bfloat16 --set \
+    'triggers=["when we were there","on a rainy tuesday","across from the old mill","honestly","apparently","to be honest / frankly speaking"]'
 done
