@@ -98,7 +98,11 @@ def evaluate(
         list[str] | None, typer.Option(help="Measures to take; may be repeated. Default: all.")
     ] = None,
     methods: Annotated[
-        list[str] | None, typer.Option(help="Methods to judge; may be repeated. Default: all.")
+        list[str] | None,
+        typer.Option(
+            help="Methods to judge, also with other columns ('pinpoint, points=checkpoints'); may be "
+            "repeated. Default: all."
+        ),
     ] = None,
     train_file: Annotated[
         Path | None, typer.Option("--train", help="The run's training examples with other spans.")

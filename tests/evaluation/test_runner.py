@@ -180,6 +180,18 @@ def test_names_that_are_none():
     assert list(chosen_methods(["pinpoint"])) == ["pinpoint"]
 
 
+def test_a_method_with_other_columns():
+    name = "pinpoint, points=checkpoints, scale=none"
+    expected = {"method": "pinpoint", "points": "checkpoints", "scale": "none"}
+    assert chosen_methods([name]) == {name: expected}
+    with pytest.raises(InputError, match="changes 'pionts', which is no column: use points,"):
+        chosen_methods(["pinpoint, pionts=final"])
+    with pytest.raises(InputError, match="points='all' is not known"):
+        chosen_methods(["pinpoint, points=all"])
+    with pytest.raises(InputError, match="scale='' is not known"):
+        chosen_methods(["pinpoint, scale"])
+
+
 def test_quick_sizes_are_small():
     quick = Sizes.quick(seeds=2)
     assert quick.seeds == 2

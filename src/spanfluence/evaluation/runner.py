@@ -24,11 +24,19 @@ from spanfluence.evaluation.sanity import sanity_table
 from spanfluence.evaluation.span_removal import span_removal_table
 from spanfluence.evaluation.tables import Table
 from spanfluence.files import write_text_atomic
+from spanfluence.methods import CHOICES
 from spanfluence.model import TextClassifier
 from spanfluence.planting import TRIGGERS
 from spanfluence.retrain import Retrainer
 from spanfluence.runs import RunFolder, earlier_stages, read_record, write_record
-from spanfluence.scoring import DEFAULT_METHODS, KNOWN_METHODS, MEMORY, Asked, check_tests
+from spanfluence.scoring import (
+    DEFAULT_METHODS,
+    KNOWN_METHODS,
+    MEMORY,
+    Asked,
+    check_tests,
+    method_row,
+)
 from spanfluence.stages import Say, Stages, settings_fingerprint
 from spanfluence.tail import checked_precision
 from spanfluence.units import Example, Span
@@ -80,13 +88,23 @@ def chosen_stages(names: Sequence[str] | None) -> list[str]:
 
 
 def chosen_methods(names: Sequence[str] | None) -> dict[str, Asked]:
-    """The default methods, or those named."""
-    if not names:
-        return dict(DEFAULT_METHODS)
-    for name in names:
-        if name not in KNOWN_METHODS:
-            raise InputError(f"no method {name!r} to evaluate: use {', '.join(KNOWN_METHODS)}")
-    return {name: KNOWN_METHODS[name] for name in names}
+    """The default methods, or those named; a name may change columns: "pinpoint, points=checkpoints"."""
+    return {name: _asked_for(name) for name in names} if names else dict(DEFAULT_METHODS)
+
+
+def _asked_for(name: str) -> Asked:
+    base, *changes = (part.strip() for part in name.split(","))
+    if base not in KNOWN_METHODS:
+        raise InputError(f"no method {name!r} to evaluate: use {', '.join(KNOWN_METHODS)}")
+    pairs = dict(change.partition("=")[::2] for change in changes)
+    odd = [column for column in pairs if column not in CHOICES]
+    if odd:
+        raise InputError(
+            f"method {name!r} changes {odd[0]!r}, which is no column: use {', '.join(CHOICES)}"
+        )
+    asked = {**KNOWN_METHODS[base], **pairs}
+    method_row(asked)  # a choice that is not known is told now, not after hours
+    return asked
 
 
 def changed_sizes(sizes: Sizes, changes: Sequence[str]) -> Sizes:
