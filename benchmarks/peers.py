@@ -45,7 +45,7 @@ def _take_turns(run: Run, rounds: Rounds, own: dict[str, OwnProcess]) -> None:
     one_by_one = _with_best_batch(
         run, own["captum"], "captum", partial(tracincp_scores, batched=False)
     )
-    captum = _with_best_batch(run, own["captum"], "captum, batched", tracincp_scores)
+    batched = _with_best_batch(run, own["captum"], "captum, batched", tracincp_scores)
     ours.tracin(work.few(64))  # warm, as the peers are
     for number in range(asked.repeats):
         run.gemm.measure()
@@ -53,7 +53,7 @@ def _take_turns(run: Run, rounds: Rounds, own: dict[str, OwnProcess]) -> None:
         for tool, scores, spans in (
             ("kronfluence", kronfluence, asked.kronfluence_spans),
             ("captum", one_by_one, asked.captum_spans),
-            ("captum, batched", captum, asked.captum_spans),
+            ("captum, batched", batched, asked.captum_spans),
         ):
             rounds.note(tool, own[tool.partition(",")[0]].run(_scaled_scores, scores, spans))
         after = ours.tracin(work)

@@ -17,8 +17,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 PRODUCTS = (
-    *("mm", "addmm", "bmm", "baddbmm"),
-    *("_linear_pointwise", "_scaled_dot_product_flash_attention_for_cpu"),
+    "mm",
+    "addmm",
+    "bmm",
+    "baddbmm",
+    "_linear_pointwise",
+    "_scaled_dot_product_flash_attention_for_cpu",
 )
 RUNS = 3
 

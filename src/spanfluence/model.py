@@ -215,8 +215,8 @@ class TextClassifier:
         for rows in length_batches([len(e) for e in encoded], MAX_TOKENS):
             batch = [encoded[row] for row in rows]
             inputs = self.encoder.collate(batch, self.device)
+            states = self.trunk_states(batch, inputs, keep=keep)
             with torch.no_grad(), FastLinear():
-                states = self.trunk_states(batch, inputs, keep=keep)
                 logits = self.tail_logits(inputs, states, attend_for_logits)
             result[rows] = logits.float().cpu().numpy()
         return result
