@@ -18,8 +18,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import spanfluence
-from spanfluence import METHODS, Example, Lissa, cli
-from spanfluence.cli import parse_size
+from spanfluence import METHODS, Example, Lissa, Span, cli
+from spanfluence.cli_options import parse_size
 from spanfluence.data import save_examples
 from spanfluence.data.public import DATASETS, PublicDataset, PublicFile
 from spanfluence.demo import Demo
@@ -328,6 +328,24 @@ def test_a_span_that_a_method_does_not_use_is_mentioned(spanfluence_, run_folder
     )
     assert code == 0
     assert "The method tracinf explains the whole text; the span is not used." in out
+
+
+def test_a_method_with_other_columns_in_one_line(spanfluence_, refused, run_folder):
+    question = ("explain", run_folder, "--text", TEXT, "--span", "cold", "--json")
+    written = "pinpoint, points=checkpoints, scale=none"
+    _, out, _ = spanfluence_(*question, "--method", written)
+    found = json.loads(out)
+    assert found["method"] == "pinpoint with scale=none, points=checkpoints"
+    explainer = open_explainer(
+        str(run_folder), method="pinpoint", points="checkpoints", scale="none"
+    )
+    own = explainer.explain(Example(TEXT, spans=(Span(13, 17),)))
+    top = found["parts"][0]["supporters"][0]
+    assert top["score"] == pytest.approx(own.supporters[0].score)
+    assert "'colour', which is no column" in refused(*question, "--method", "pinpoint, colour=red")
+    assert "'mean' is not known" in refused(*question, "--method", "pinpoint, scale=mean")
+    twice = refused(*question, "--method", "if++, curvature=cg", "--curvature", "ggn")
+    assert "curvature is chosen twice" in twice
 
 
 def test_curvature_without_a_method_is_a_row_of_its_own(spanfluence_, run_folder):

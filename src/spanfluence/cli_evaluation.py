@@ -18,6 +18,7 @@ from spanfluence.cli_options import (
     SpansColumn,
     TextColumn,
     columns_named,
+    parse_size,
 )
 from spanfluence.errors import InputError
 
@@ -123,7 +124,6 @@ def evaluate(
     id_column: IdColumn = "id",
 ) -> None:
     """Judge methods beside cheap baselines, with intervals. Interrupted, it resumes."""
-    from spanfluence.cli import parse_size
     from spanfluence.evaluation.runner import evaluate_run
 
     evaluate_run(
@@ -183,7 +183,6 @@ def reproduce(
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
 ) -> None:
     """The paper's tables and figure from the real data. Interrupted, it resumes."""
-    from spanfluence.cli import parse_size
     from spanfluence.reproduce.pipeline import Plan, reproduce_paper
 
     plan = Plan(

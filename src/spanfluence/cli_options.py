@@ -53,3 +53,26 @@ def check_page(
     if path.exists() and not overwrite:
         raise InputError(f"{path} already exists: {advice}")
     check_parent(path)
+
+
+def parse_size(text: str) -> int:
+    """Bytes from '4GB', '512 MB', '1.5GiB' or a plain number."""
+    units = {
+        "": 1,
+        "B": 1,
+        "KB": 10**3,
+        "MB": 10**6,
+        "GB": 10**9,
+        "KIB": 2**10,
+        "MIB": 2**20,
+        "GIB": 2**30,
+    }
+    number = text.strip().upper().rstrip("BKMGI ")
+    unit = text.strip().upper()[len(number) :].strip()
+    try:
+        size = int(float(number) * units[unit])
+    except (KeyError, OverflowError, ValueError):
+        raise InputError(f"{text!r} is not a size: write it like 4GB or 512MB") from None
+    if size <= 0:
+        raise InputError(f"{text!r} is not a size: it must be positive")
+    return size

@@ -127,6 +127,18 @@ def method_named(name: str) -> Method:
     return METHODS[name]
 
 
+def written_row(text: str) -> tuple[str, dict[str, str]]:
+    """A row as one writes it in a line, "pinpoint, points=checkpoints": its name, and columns changed."""
+    name, *changes = (part.strip() for part in text.split(","))
+    columns = dict(change.partition("=")[::2] for change in changes)
+    odd = [column for column in columns if column not in CHOICES]
+    if odd:
+        raise InputError(
+            f"method {text!r} changes {odd[0]!r}, which is no column: use {', '.join(CHOICES)}"
+        )
+    return name, columns
+
+
 def starting_row(method: str | Method | None, columns: Mapping[str, Any]) -> Method:
     """The row that `columns` vary.
 

@@ -10,6 +10,7 @@ from spanfluence.data import load_examples
 from spanfluence.errors import InputError
 from spanfluence.explain import Explainer
 from spanfluence.explanation import Explanation
+from spanfluence.methods import written_row
 from spanfluence.model import TextClassifier
 from spanfluence.progress import progress_bar
 from spanfluence.runs import RunFolder
@@ -29,8 +30,10 @@ def open_explainer(
 ) -> Explainer:
     """An explainer of a run's model; or of any model folder or hub name, given its training file.
 
-    `columns` are the keywords of `load_examples` for that file.
+    `columns` are the keywords of `load_examples` for that file. The method may be written with other
+    columns of its row: "pinpoint, points=checkpoints".
     """
+    options = _with_columns(**options)
     names = columns or {}
     if RunFolder(Path(source)).is_recorded:
         run = RunFolder.open(source)
@@ -61,6 +64,17 @@ def open_explainer(
             )
         train = load_examples(train_file, **names)
     return Explainer(classifier, train, **options)
+
+
+def _with_columns(method: str | None = None, **options: Any) -> dict[str, Any]:
+    """The options of an `Explainer`, with the columns that are written behind a method's name."""
+    if method is None:
+        return {"method": None, **options}
+    name, changed = written_row(method)
+    twice = [column for column in changed if options.get(column) is not None]
+    if twice:
+        raise InputError(f"{twice[0]} is chosen twice, in the method {method!r} too: say it once")
+    return {**options, "method": name, **changed}
 
 
 def explain_with_progress(

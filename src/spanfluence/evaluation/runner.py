@@ -24,7 +24,7 @@ from spanfluence.evaluation.sanity import sanity_table
 from spanfluence.evaluation.span_removal import span_removal_table
 from spanfluence.evaluation.tables import Table
 from spanfluence.files import write_text_atomic
-from spanfluence.methods import CHOICES
+from spanfluence.methods import written_row
 from spanfluence.model import TextClassifier
 from spanfluence.planting import TRIGGERS
 from spanfluence.retrain import Retrainer
@@ -93,16 +93,10 @@ def chosen_methods(names: Sequence[str] | None) -> dict[str, Asked]:
 
 
 def _asked_for(name: str) -> Asked:
-    base, *changes = (part.strip() for part in name.split(","))
+    base, columns = written_row(name)
     if base not in KNOWN_METHODS:
         raise InputError(f"no method {name!r} to evaluate: use {', '.join(KNOWN_METHODS)}")
-    pairs = dict(change.partition("=")[::2] for change in changes)
-    odd = [column for column in pairs if column not in CHOICES]
-    if odd:
-        raise InputError(
-            f"method {name!r} changes {odd[0]!r}, which is no column: use {', '.join(CHOICES)}"
-        )
-    asked = {**KNOWN_METHODS[base], **pairs}
+    asked = {**KNOWN_METHODS[base], **columns}
     method_row(asked)  # a choice that is not known is told now, not after hours
     return asked
 
