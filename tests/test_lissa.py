@@ -9,9 +9,11 @@ from torch import Tensor
 
 from spanfluence import Lissa, TextClassifier
 from spanfluence.capture import Capture
+from spanfluence.curvature import hessian
 from spanfluence.curvature.hessian import Product
 from spanfluence.curvature.problem import LissaOperator, TrainingProblem
 from spanfluence.errors import InputError, NumericsError
+from spanfluence.gradients import Rows
 from spanfluence.loading import load_parts
 from spanfluence.points import final_point
 
@@ -38,7 +40,7 @@ class Toy:
         zeros = (
             torch.zeros_like(v) if s is None else s for s, v in zip(second, vectors, strict=True)
         )
-        return [Product(None, part.detach().flatten(1)) for part in zeros]
+        return [Product((), part.detach().flatten(1)) for part in zeros]
 
 
 def solve(operator: Lissa, problem: Toy, vectors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -242,6 +244,29 @@ def test_a_damping_that_cannot_converge_is_refused_at_once():
     assert Lissa(damping=1000.0, scale=0.001).damping == 1000.0
 
 
+@pytest.mark.parametrize("clamp", [100.0, 0.05])
+def test_tests_in_runs_are_those_at_once(tiny_folder, monkeypatch, clamp):
+    """Whether products are clamped or not, and however many vectors the cache holds."""
+    classifier = TextClassifier.load(tiny_folder("bert"))
+    problem = TrainingProblem(classifier, tiny.make_examples(4, seed=1), Capture(classifier))
+    sizes = [sum(classifier.attributed[n].numel() for n in names)
+             for names in problem.capture.parameter_names]  # fmt: skip
+    vectors = [randn(number, 5, size).float() for number, size in enumerate(sizes)]
+    settings = Lissa(max_steps=3, clamp=clamp)
+    whole = settings.solve(problem, vectors)
+    monkeypatch.setattr(hessian, "CACHE_BYTES", 8 * max(sizes))
+    assert [few.stop for few in hessian.few_at_a_time(max(vectors, key=torch.numel))] == [2, 4, 6]
+    for mine, expected in zip(settings.solve(problem, vectors), whole, strict=True):
+        torch.testing.assert_close(mine, expected)
+
+
+def test_the_bound_is_not_that_of_all_elements_together():
+    """A product of many small elements needs no clamp: each has a bound of its own rows and columns."""
+    product = Product((Rows(torch.ones(2, 1, 30), torch.ones(2, 1, 40)),), None)
+    assert product.bound() == 1.0
+    assert Product((), None).bound() == 0.0
+
+
 # --- Hessian products --------------------------------------------------------------------------------
 
 
@@ -302,6 +327,7 @@ def test_products_of_a_classifier(tiny_folder, family, attribute):
         h = torch.ones_like(part)
         product.subtract_from(h, 0.5)
         torch.testing.assert_close(h, 1.0 - 0.5 * part)
+        torch.testing.assert_close(written([product.of(slice(1, 2))]), part[1:])
 
     inputs = classifier.encoder.collate(classifier.encoder.encode([train[2]]), classifier.device)
     label = torch.tensor([classifier.label_id(train[2].label)])

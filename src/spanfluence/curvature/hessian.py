@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -23,13 +24,40 @@ from spanfluence.curvature import Block
 from spanfluence.gradients import MatrixGradient, Rows
 from spanfluence.model import requiring_gradients
 
+CACHE_BYTES = 8 << 20  # of vectors that are worked on at a time
+
+
+def few_at_a_time(vectors: Float[Tensor, "vectors size"]) -> Iterator[slice]:
+    """All vectors in runs that fit the processor's cache: what is done to a run reads memory once."""
+    step = max(1, CACHE_BYTES // max(1, vectors.shape[1] * vectors.element_size()))
+    for first in range(0, len(vectors), step):
+        yield slice(first, first + step)
+
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """H h of one layer for a block of vectors: rows of its matrix, then whatever columns follow."""
+    """H h of one layer for a block of vectors: rows of its matrix, then whatever columns follow.
 
-    rows: MatrixGradient | None
+    `sides` are the parts of these rows that stand side by side in every vector. They are joined only for as
+    many vectors as are asked for at a time: joining copies what all vectors share.
+    """
+
+    sides: tuple[Rows, ...]
     rest: Float[Tensor, "vectors some"] | None
+    transposed: bool = False
+
+    def of(self, few: slice) -> Product:
+        """That of some of the vectors."""
+        sides = tuple(Rows(inputs[few], outputs[few]) for inputs, outputs in self.sides)
+        return replace(self, sides=sides, rest=None if self.rest is None else self.rest[few])
+
+    @cached_property
+    def rows(self) -> MatrixGradient | None:
+        """The rows of the matrix, if there are any."""
+        if not self.sides:
+            return None
+        inputs, outputs = (torch.cat(same, 1) for same in zip(*self.sides, strict=True))
+        return MatrixGradient((Rows(inputs, outputs),), bias=False, transposed=self.transposed)
 
     def columns(self) -> Iterator[tuple[int, Float[Tensor, "vectors some"]]]:
         """Written out piece by piece: (first column, values). A piece lives until the next."""
@@ -40,14 +68,13 @@ class Product:
 
     @property
     def _weights(self) -> int:
-        rows = self.rows
-        return 0 if rows is None else rows.wide * rows.high
+        return 0 if self.rows is None else self.rows.weights
 
     def subtract_from(self, h: Float[Tensor, "vectors size"], times: float) -> None:
         """h - times * H h, in place: the rows go straight into h, in one pass over it."""
         if self.rows is not None:
             [(right, left)] = self.rows.parts
-            if self.rows.transposed:
+            if self.transposed:
                 left, right = right, left
             matrices = h[:, : self._weights].view(len(h), left.shape[2], right.shape[2])
             matrices.baddbmm_(left.transpose(1, 2), right, alpha=-times)
@@ -55,12 +82,12 @@ class Product:
             h[:, self._weights :].sub_(self.rest, alpha=times)
 
     def bound(self) -> float:
-        """No element is larger in size (by Cauchy-Schwarz over the rows)."""
+        """No element is larger in size (by Cauchy-Schwarz over the rows, column by column)."""
         bounds = [0.0]
         if self.rows is not None:
             [sides] = self.rows.parts
-            lengths = [torch.linalg.vector_norm(side, dim=(1, 2)) for side in sides]
-            bounds.append(float((lengths[0] * lengths[1]).max()))
+            longest = [side.square().sum(1).amax(1) for side in sides]
+            bounds.append(float((longest[0] * longest[1]).max()) ** 0.5)
         if self.rest is not None and self.rest.numel():
             bounds.append(float(self.rest.abs().max()))
         return max(bounds)
@@ -188,31 +215,24 @@ def _product(
             found.get(id(p), vectors.new_zeros(len(vectors), *p.shape)).flatten(1)
             for p in owned(layer)
         ]
-        return Product(None, torch.cat(parts, 1))
-    inputs, outputs, bias = [], [], []
+        return Product((), torch.cat(parts, 1))
+    sides, bias = [], []
     for call in calls:
         by_given = found.get(id(call.given))
         handed = None if call.read_gradient is None else found.get(id(call.read_gradient))
         if by_given is not None:
-            inputs.append(_rows(call.read).expand(len(vectors), -1, -1))
-            outputs.append(by_given.flatten(1, -2))
-            bias.append(outputs[-1].sum(1))
+            outputs = by_given.flatten(1, -2)
+            sides.append(Rows(_rows(call.read).expand(len(vectors), -1, -1), outputs))
+            bias.append(outputs.sum(1))
         if handed is not None and call.gradient is not None:
-            inputs.append(handed.flatten(1, -2))
-            outputs.append(_rows(call.gradient).expand(len(vectors), -1, -1))
-    if not inputs:
-        return Product(None, torch.zeros_like(vectors))
+            outputs = _rows(call.gradient).expand(len(vectors), -1, -1)
+            sides.append(Rows(handed.flatten(1, -2), outputs))
+    if not sides:
+        return Product((), torch.zeros_like(vectors))
     rest = torch.stack(bias).sum(0) if _has(layer, "bias") else None
     if not _has(layer, "weight"):
-        return Product(None, rest)
-    return Product(
-        MatrixGradient(
-            (Rows(torch.cat(inputs, 1), torch.cat(outputs, 1)),),
-            bias=False,
-            transposed=layer.kind == "conv1d",
-        ),
-        rest,
-    )
+        return Product((), rest)
+    return Product(tuple(sides), rest, transposed=layer.kind == "conv1d")
 
 
 def _rowwise(rows: Tensor, matrices: Float[Tensor, vectors in out]) -> Tensor:

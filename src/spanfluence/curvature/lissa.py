@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from spanfluence.curvature import Block
-from spanfluence.curvature.hessian import Product
+from spanfluence.curvature.hessian import Product, few_at_a_time
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.rng import numpy_generator
 
@@ -74,18 +74,25 @@ class Lissa:
 
     def _step(self, products: Sequence[Product], block: Block, running: Block) -> Tensor:
         """One step in place; returns the new norms."""
-        damp = self.damping * self.scale
-        squares = []
-        for product, vectors, h in zip(products, block, running, strict=True):
-            torch.add(vectors, h, alpha=1 - damp, out=h)
-            if product.bound() <= self.clamp:
-                product.subtract_from(h, self.scale)
-            else:
-                for first, push in product.columns():
-                    own = h[:, first : first + push.shape[1]]
-                    own.sub_(push.clamp(-self.clamp, self.clamp), alpha=self.scale)
-            squares.append(torch.linalg.vector_norm(h, dim=1).double().square())
+        squares = [
+            torch.cat([self._advance(product.of(few), v[few], h[few]) for few in few_at_a_time(h)])
+            for product, v, h in zip(products, block, running, strict=True)
+        ]
         return torch.stack(squares).sum(0).sqrt()
+
+    def _advance(
+        self, product: Product, v: Float[Tensor, "tests size"], h: Float[Tensor, "tests size"]
+    ) -> Float[Tensor, " tests"]:
+        """One step of one layer in place, over tests so few that h stays in the cache; its squared norms."""
+        torch.add(v, h, alpha=1 - self.damping * self.scale, out=h)
+        if product.bound() <= self.clamp:
+            product.subtract_from(h, self.scale)
+        else:
+            for first, push in product.columns():
+                own = h[:, first : first + push.shape[1]]
+                own.sub_(push.clamp_(-self.clamp, self.clamp), alpha=self.scale)
+        squares: Tensor = torch.linalg.vector_norm(h, dim=1).double().square()
+        return squares
 
     def _settled(self, norms: list[Tensor]) -> Tensor:
         now = torch.stack(norms[-WINDOW:]).mean(0)
