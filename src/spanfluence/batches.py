@@ -10,8 +10,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from spanfluence.capture import Capture, LayerRows, check_finite_losses
+from spanfluence.capture import Capture, LayerRows
 from spanfluence.encoding import Encoded, length_batches
+from spanfluence.finite import check_finite
 from spanfluence.gradients import LayerGradient, stack
 from spanfluence.methods import Method, UnitKind
 from spanfluence.model import Target, TextClassifier, text_losses
@@ -243,7 +244,8 @@ class _Subset:
 
         [found] = capture.objectives(self.inputs, self.states, signed)
         losses = found.losses * self.signs
-        check_finite_losses(losses, self._name)
+        examples = [self.batch._owners[text].example for text in self.texts]
+        check_finite(losses.isfinite().cpu().numpy(), examples, "a loss that is")
         return dict(zip(self.texts, losses, strict=True)), found.layers
 
     def losses(self, target: Target) -> dict[int, Tensor]:
@@ -266,7 +268,3 @@ class _Subset:
         if all(factor == 1 for column in factors for factor in column):
             return index, None
         return index, torch.tensor(factors, device=device, dtype=torch.float32).T
-
-    def _name(self, number: int) -> str:
-        example = self.batch._owners[self.texts[number]].example
-        return f"example {example.id!r} ({example.text[:40]!r})"

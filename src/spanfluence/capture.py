@@ -18,7 +18,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from spanfluence.encoding import Encoded
-from spanfluence.errors import NumericsError
 from spanfluence.head_rows import HeadRows, rows_by_head
 from spanfluence.model import Target, TextClassifier, requiring_gradients, text_losses
 from spanfluence.one_query import OneQuery, attend_once, needs_tokens
@@ -151,15 +150,6 @@ def _equal(found: LayerRows, truth: LayerRows, *, half: bool) -> bool:
     mine = found.units(torch.arange(found.texts, device=expected.device)[:, None]).dense()
     loose = 5e-2 if half else 1e-3
     return bool((mine - expected).norm() <= loose * expected.norm() + loose * 1e-4)
-
-
-def check_finite_losses(losses: Float[Tensor, " texts"], names: Callable[[int], str]) -> None:
-    """Raise with the first text whose loss is not a number."""
-    bad = torch.nonzero(~torch.isfinite(losses)).flatten().tolist()
-    if bad:
-        raise NumericsError(
-            f"{names(bad[0])} has a loss that is not finite: remove it or check the model"
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,10 +22,12 @@ from spanfluence.batches import BATCH_TOKENS, Side, UnitBatch, UnitBatches, Unit
 from spanfluence.capture import Capture
 from spanfluence.curvature import Operator
 from spanfluence.errors import InputError
+from spanfluence.finite import check_finite
 from spanfluence.gradients import DenseGradient, LayerGradient, better_written_out, inner
 from spanfluence.methods import Method
 from spanfluence.model import TextClassifier
 from spanfluence.points import ModelPoint
+from spanfluence.precise import precise
 
 
 class SideKey(NamedTuple):
@@ -124,8 +126,9 @@ class Influence:
             with closing(self._at_point(jobs, visit, block, train, batch_tokens)) as groups:
                 for group, found in groups:
                     for number, scores in found.items():
-                        cells = np.ix_(block, _rows_of(group, number))
-                        results[number][cells] += scores.cpu().numpy()
+                        rows, values = _rows_of(group, number), scores.numpy()
+                        _check_finite(values, jobs[number], block, rows)
+                        results[number][np.ix_(block, rows)] += values
                     count(len(_rows_of(group, 0)))
                     heap.after_batch()
         return [result.astype(np.float32) for result in results]
@@ -237,6 +240,25 @@ def _shared_out(advance: Callable[[int], None], turns: int) -> Callable[[int], N
     return count
 
 
+def _check_finite(
+    scores: Float[np.ndarray, "tests units"],
+    job: Job,
+    tests: Int[np.ndarray, " tests"],
+    units: Int[np.ndarray, " units"],
+) -> None:
+    """Raise with the test, or else the training unit, whose gradients gave scores that are no numbers."""
+    finite = np.isfinite(scores)
+    if finite.all():
+        return
+    # A bad test spoils all its scores, a bad training unit only its own.
+    check_finite(
+        finite.any(1), [job.tests.units[row].example for row in tests], "gradients that are"
+    )
+    check_finite(
+        finite.all(0), [job.train.units[row].example for row in units], "gradients that are"
+    )
+
+
 def bytes_per_test(classifier: TextClassifier, sides: Collection[SideKey]) -> int:
     """Bytes that the gradients of one test take at one point, on all of these test sides.
 
@@ -248,12 +270,15 @@ def bytes_per_test(classifier: TextClassifier, sides: Collection[SideKey]) -> in
 
 
 def _scores(method: Method, tests: _TestSide, train: UnitGradients) -> Float[Tensor, "tests units"]:
-    products = torch.stack([inner(a, b) for a, b in zip(tests.layers, train.layers, strict=True)])
-    products = products.double()
+    products = precise(
+        torch.stack([inner(a, b) for a, b in zip(tests.layers, train.layers, strict=True)])
+    )
     scores = (
         products.sum(0)
         if method.scale == "none"
-        else cosines(products, tests.square_norms, train.square_norms(), method.scale)
+        else cosines(
+            products, precise(tests.square_norms), precise(train.square_norms()), method.scale
+        )
     )
     return weighted(scores[tests.places], train.importance, method.weight)
 
@@ -267,14 +292,16 @@ def cosines(
     """From inner products and squared norms per layer: the "cosine" of the whole gradients, or
     "layer-cosine", the mean of the layers' own cosines.
 
-    The mean is over those layers that have a gradient on both sides; a unit without any scores 0.
+    The mean is over those layers that have a gradient on both sides; a unit without any scores 0, and one
+    with a gradient that is not finite scores NaN.
     """
     if scale == "cosine":
         products = products.sum(0, keepdim=True)
         test_norms, train_norms = test_norms.sum(0, keepdim=True), train_norms.sum(0, keepdim=True)
-    lengths = (test_norms[:, :, None].double() * train_norms[:, None, :].double()).sqrt()
-    there = lengths > 0
+    lengths = (test_norms[:, :, None] * train_norms[:, None, :]).sqrt()
+    there = lengths != 0
     cosines = torch.where(there, products / lengths.where(there, 1.0), 0.0)
+    cosines = cosines.where(lengths.isfinite(), torch.nan)
     return cosines.sum(0) / there.sum(0).clamp_min(1)
 
 
@@ -284,4 +311,5 @@ def weighted(
     """Scores times the importance of the training span, where the method asks for it."""
     if weight == "none" or importance is None:
         return scores
-    return scores * (importance.clamp_min(0) if weight == "positive-importance" else importance)
+    own = precise(importance)
+    return scores * (own.clamp_min(0) if weight == "positive-importance" else own)

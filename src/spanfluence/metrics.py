@@ -45,14 +45,18 @@ def ranking(scores: Matrix, *, seed: int = 0) -> Order:
     must not profit from the order of the file.
     """
     scores = np.asarray(scores)
-    if np.isnan(scores).any():
-        raise InputError("the scores hold NaN: a list cannot be ranked by them")
+    _check_ranked(scores)
     rng = numpy_generator(seed, "ties")
     order = np.empty(scores.shape, dtype=np.int64)
     for row, values in enumerate(scores):
         shuffled = rng.permutation(len(values))
         order[row] = shuffled[np.argsort(-values[shuffled], kind="stable")]
     return order
+
+
+def _check_ranked(scores: np.ndarray) -> None:
+    if np.isnan(scores).any():
+        raise InputError("the scores hold NaN: a list cannot be ranked by them")
 
 
 def check_k(k: int, units: int) -> None:
@@ -159,6 +163,7 @@ def ral(
 
 def average_ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """Ranks from 1; equal values share the mean of their ranks."""
+    _check_ranked(values)
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return (last - (counts - 1) / 2)[inverse]

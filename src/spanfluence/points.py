@@ -16,6 +16,7 @@ from spanfluence.encoding import length_batches
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.loading import read_checkpoint
 from spanfluence.model import MAX_TOKENS, TextClassifier, requiring_gradients, text_losses
+from spanfluence.precise import precise
 from spanfluence.rng import numpy_generator
 from spanfluence.runs import RunFolder
 from spanfluence.units import Example
@@ -203,7 +204,7 @@ def mean_gradient(classifier: TextClassifier, examples: Sequence[Example]) -> di
 
 def _distance(parameters: Mapping[str, Tensor], final: Mapping[str, Tensor]) -> float:
     squares = [
-        (parameters[name].cpu().double() - final[name].detach().cpu().double()).square().sum()
+        (precise(parameters[name]) - precise(final[name].detach())).square().sum()
         for name in final
         if name in parameters
     ]

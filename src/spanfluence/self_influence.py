@@ -8,6 +8,8 @@ from jaxtyping import Float
 from spanfluence.batches import Side, UnitBatches
 from spanfluence.errors import InputError
 from spanfluence.explain import Explainer
+from spanfluence.finite import check_finite
+from spanfluence.precise import precise
 from spanfluence.progress import progress_bar
 
 
@@ -38,9 +40,10 @@ def self_influence(explainer: Explainer, *, show: bool = False) -> Float[np.ndar
             rows = batch.rows(0)
             for point in explainer.points:
                 with explainer.classifier.at(point.parameters):
-                    norms = (
-                        batch.gradients(explainer.capture, [0])[0].square_norms().double().sum(0)
-                    )
-                result[rows] += point.weight * norms.cpu().numpy()
+                    found = batch.gradients(explainer.capture, [0])[0]
+                    norms = precise(found.square_norms()).sum(0).numpy()
+                examples = [explainer.train_units[row].example for row in rows]
+                check_finite(np.isfinite(norms), examples, "gradients that are")
+                result[rows] += point.weight * norms
             advance(len(rows))
     return result

@@ -113,6 +113,11 @@ class Example:
         if self.id is not None and not isinstance(self.id, str):
             object.__setattr__(self, "id", str(self.id))
 
+    @property
+    def title(self) -> str:
+        """What to call the example in a message: its id and first words."""
+        return f"example {self.id!r} ({self.text[:40]!r})"
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 
 from torch import Tensor
 
-from spanfluence.errors import InputError
+from spanfluence.errors import InputError, NumericsError
 
 Block = list[Tensor]  # per layer: (tests, size)
 Damping = float | Literal["auto"]
@@ -42,3 +42,13 @@ def check_sampled(damping: Damping, sample: int) -> None:
         raise InputError(
             f"damping={damping!r} leaves a singular system: give a positive number, or 'auto'"
         )
+
+
+def auto_damping(mean_eigenvalue: float) -> float:
+    """The lambda that "auto" stands for."""
+    if not 0 < mean_eigenvalue < float("inf"):
+        raise NumericsError(
+            f"the curvature of the training sample has the mean eigenvalue {mean_eigenvalue:g}: "
+            "give damping= as a number"
+        )
+    return AUTO_FRACTION * mean_eigenvalue

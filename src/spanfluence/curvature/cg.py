@@ -10,6 +10,9 @@ from torch import Tensor
 from spanfluence.curvature import Block, Damping, check_sampled
 from spanfluence.curvature.rows import CurvatureRows
 from spanfluence.errors import InputError, NumericsError
+from spanfluence.precise import precise
+
+COLUMNS = 4096  # summed in single precision, on the device
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +61,12 @@ class CgOperator:
             product = self._product(direction)
             step = _ratio(square, _dots(direction, product))
             for x, r, d, p in zip(solution, residual, direction, product, strict=True):
-                x += step[:, None].to(x.dtype) * d
-                r -= step[:, None].to(r.dtype) * p
+                x += step[:, None].to(x) * d
+                r -= step[:, None].to(r) * p
             last, square = square, _dots(residual, residual)
             grow = _ratio(square, last)
             direction = [
-                r + grow[:, None].to(r.dtype) * d for r, d in zip(residual, direction, strict=True)
+                r + grow[:, None].to(r) * d for r, d in zip(residual, direction, strict=True)
             ]
         if bool((square <= target).all()):
             return solution
@@ -80,7 +83,12 @@ class CgOperator:
 
 
 def _dots(left: Block, right: Block) -> Tensor:
-    parts = [(a.double() * b.double()).sum(1) for a, b in zip(left, right, strict=True)]
+    """Products of the vectors of two blocks, in double precision but for sums over a few columns."""
+    parts = [
+        precise((a * b).sum(1))
+        for mine, theirs in zip(left, right, strict=True)
+        for a, b in zip(mine.split(COLUMNS, 1), theirs.split(COLUMNS, 1), strict=True)
+    ]
     return torch.stack(parts).sum(0)
 
 

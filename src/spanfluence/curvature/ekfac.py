@@ -9,9 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from spanfluence.curvature import AUTO_FRACTION, Block, Damping, check_sampled
+from spanfluence.curvature import Block, Damping, auto_damping, check_sampled
 from spanfluence.curvature.rows import CurvatureRows
 from spanfluence.gradients import LayerGradient, MatrixGradient, Rows
+from spanfluence.precise import precise
 
 CHUNK_BYTES = 1 << 28
 
@@ -38,8 +39,8 @@ class Ekfac:
         layers = [_LayerBasis.of(layer, rows.instances) for layer in rows.layers]
         if self.damping != "auto":
             return EkfacOperator(layers, float(self.damping))
-        total = torch.stack([layer.eigenvalues.double().sum() for layer in layers]).sum()
-        return EkfacOperator(layers, AUTO_FRACTION * float(total) / size)
+        total = sum(float(layer.eigenvalues.sum()) for layer in layers)
+        return EkfacOperator(layers, auto_damping(total / size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +100,6 @@ def _with_ones(layer: MatrixGradient, part: Rows) -> Float[Tensor, "units rows w
 
 def _eigenvectors(sides: Sequence[Float[Tensor, "units rows width"]]) -> Float[Tensor, "w w"]:
     flat = [side.flatten(0, 1) for side in sides]
-    covariance = torch.stack([rows.T @ rows for rows in flat]).sum(0).double()
+    covariance = precise(torch.stack([rows.T @ rows for rows in flat]).sum(0))
     vectors: Tensor = torch.linalg.eigh(covariance / sum(map(len, flat))).eigenvectors
-    return vectors.to(flat[0].dtype)
+    return vectors.to(flat[0])

@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from spanfluence.curvature import Block, Damping, check_sampled
+from spanfluence.curvature import Block, Damping, auto_damping, check_sampled
 from spanfluence.curvature.rows import CurvatureRows
+from spanfluence.errors import NumericsError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,13 @@ class Ggn:
         damping = rows.resolve(self.damping, size)
         system = rows.gram()
         system.diagonal().add_(rows.instances * damping)
-        return GgnOperator(rows, damping, torch.linalg.cholesky(system))
+        factor, failed = torch.linalg.cholesky_ex(system)
+        if bool(failed) or not torch.isfinite(factor).all():
+            raise NumericsError(
+                f"the curvature with damping {damping:g} is singular in double precision: "
+                f"try damping={auto_damping(rows.trace() / size):g}, or 'auto'"
+            )
+        return GgnOperator(rows, damping, factor)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from spanfluence.curvature import Block
 from spanfluence.curvature.hessian import Product, few_at_a_time
 from spanfluence.errors import InputError, NumericsError
+from spanfluence.precise import precise
 from spanfluence.rng import numpy_generator
 
+OFTEN = 0.1  # share of the steps that need the clamp, from which it is told
 WINDOW = 20  # steps whose mean norm is compared with that of the steps before
 
 
@@ -55,9 +58,12 @@ class Lissa:
         running = [vectors.clone() for vectors in block]
         active = torch.arange(len(block[0]), device=block[0].device)
         norms: list[Tensor] = []
+        taken = clamped = 0
         for step, index in enumerate(order.tolist(), start=1):
-            norms.append(self._step(problem.products(index, running), block, running))
-            self._check(norms[-1], step)
+            norm, cut = self._step(problem.products(index, running), block, running)
+            norms.append(norm)
+            taken, clamped = taken + len(cut), clamped + int(cut.sum())
+            self._check(norm, step)
             if step % WINDOW == 0 and step >= 2 * WINDOW:
                 going = ~self._settled(norms)
                 if not going.all():
@@ -70,29 +76,35 @@ class Lissa:
                     break
         for result, values in zip(solved, running, strict=False):
             result[active] = values
+        self._tell(clamped / taken)
         return [values.mul_(self.scale) for values in solved or running]
 
-    def _step(self, products: Sequence[Product], block: Block, running: Block) -> Tensor:
-        """One step in place; returns the new norms."""
-        squares = [
-            torch.cat([self._advance(product.of(few), v[few], h[few]) for few in few_at_a_time(h)])
-            for product, v, h in zip(products, block, running, strict=True)
-        ]
-        return torch.stack(squares).sum(0).sqrt()
+    def _step(
+        self, products: Sequence[Product], block: Block, running: Block
+    ) -> tuple[Float[Tensor, " tests"], Bool[Tensor, " tests"]]:
+        """One step in place; returns the new norms, and where the clamp was needed."""
+        squares, cuts = [], []
+        for product, v, h in zip(products, block, running, strict=True):
+            parts = [self._advance(product.of(few), v[few], h[few]) for few in few_at_a_time(h)]
+            norm, cut = (torch.cat(side) for side in zip(*parts, strict=True))
+            squares.append(precise(norm).square())
+            cuts.append(cut)
+        return torch.stack(squares).sum(0).sqrt(), torch.stack(cuts).any(0)
 
     def _advance(
         self, product: Product, v: Float[Tensor, "tests size"], h: Float[Tensor, "tests size"]
-    ) -> Float[Tensor, " tests"]:
-        """One step of one layer in place, over tests so few that h stays in the cache; its squared norms."""
+    ) -> tuple[Float[Tensor, " tests"], Bool[Tensor, " tests"]]:
+        """`_step` of one layer, over tests so few that h stays in the cache."""
         torch.add(v, h, alpha=1 - self.damping * self.scale, out=h)
+        cut = torch.zeros(len(h), dtype=torch.bool, device=h.device)
         if product.bound() <= self.clamp:
             product.subtract_from(h, self.scale)
         else:
             for first, push in product.columns():
                 own = h[:, first : first + push.shape[1]]
+                cut |= torch.linalg.vector_norm(push, ord=torch.inf, dim=1) > self.clamp
                 own.sub_(push.clamp_(-self.clamp, self.clamp), alpha=self.scale)
-        squares: Tensor = torch.linalg.vector_norm(h, dim=1).double().square()
-        return squares
+        return torch.linalg.vector_norm(h, dim=1), cut
 
     def _settled(self, norms: list[Tensor]) -> Tensor:
         now = torch.stack(norms[-WINDOW:]).mean(0)
@@ -104,6 +116,15 @@ class Lissa:
             raise NumericsError(
                 f"LiSSA diverged at step {step} with damping {self.damping:g}: "
                 f"try damping={max(10 * self.damping, 1.0):g}"
+            )
+
+    def _tell(self, clamped: float) -> None:
+        """The clamp keeps a recursion that diverges in bounds, and so hides that it does."""
+        if clamped > OFTEN:
+            warnings.warn(
+                f"LiSSA needed its clamp of {self.clamp:g} in {clamped:.0%} of its steps: its estimate is "
+                f"then not (H + {self.damping:g} I)^-1 v; try a larger damping, or curvature 'ggn'",
+                stacklevel=2,
             )
 
 

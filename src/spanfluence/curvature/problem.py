@@ -23,6 +23,7 @@ from spanfluence.errors import InputError
 from spanfluence.gradients import LayerGradient, stack
 from spanfluence.model import MAX_TOKENS, TextClassifier, text_losses
 from spanfluence.points import ModelPoint
+from spanfluence.precise import precise
 from spanfluence.rng import numpy_generator
 from spanfluence.units import Example
 
@@ -88,10 +89,10 @@ def curvature_directions(
     logits: Float[Tensor, "texts classes"],
 ) -> list[Float[Tensor, " texts"]]:
     """Functions l_k'f of the logits f with sum_k l_k l_k' = diag(p) - pp', p held fixed."""
-    p = torch.softmax(logits.detach().double(), 1)
+    p = torch.softmax(precise(logits.detach()), 1)
     values, vectors = torch.linalg.eigh(torch.diag_embed(p) - p[:, :, None] * p[:, None, :])
     # The least eigenvalue belongs to the constant vector and is 0: adding to all logits changes nothing.
-    factors = (vectors * values.clamp_min(0).sqrt()[:, None, :])[..., 1:].to(logits.dtype)
+    factors = (vectors * values.clamp_min(0).sqrt()[:, None, :])[..., 1:].to(logits)
     return [(logits * factors[..., k]).sum(1) for k in range(factors.shape[-1])]
 
 
