@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spanfluence import gradients, tiles
 from spanfluence.gradients import (
     DenseGradient,
     EmbeddingGradient,
@@ -22,6 +23,7 @@ from spanfluence.gradients import (
     stack,
 )
 from spanfluence.text_rows import TextRows
+from spanfluence.tiles import tiles_of
 
 TABLE_ROWS = 7
 SIZES = st.integers(1, 5)
@@ -148,6 +150,45 @@ def test_inner_products_of_tables(seed, tests, train, high):
 
 def test_inner_products_of_layers_written_out():
     check_inner(DenseGradient(randn(0, 2, 8)), DenseGradient(randn(1, 3, 8)))
+
+
+@pytest.fixture
+def small_tiles(monkeypatch):
+    monkeypatch.setattr(tiles, "TILE_ROWS", 2)
+    monkeypatch.setattr(tiles, "TILE_COLUMNS", 3)
+
+
+@pytest.mark.usefixtures("small_tiles")
+@pytest.mark.parametrize("flags", [(True, True), (True, False), (False, True)])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_tests_written_out_in_tiles(flags, transposed, rows):
+    layers = [matrix(seed, 2, 4, 7, 5, flags, transposed) for seed in (0, 4)]
+    layer = stack(layers)
+    expected, found = written_out(layer), layer.tiled()
+    assert len(found.tiles) == (len(tiles_of(*layer.stored)) if flags[0] else 0)
+    assert found.units == 4
+    torch.testing.assert_close(found.dense(), expected)
+    torch.testing.assert_close(found.square_norms(), expected.square().sum(1))
+    train = stack([matrix(seed, 3, rows, 7, 5, flags, transposed) for seed in (9, 12)])
+    torch.testing.assert_close(inner(found, train), expected @ written_out(train).T)
+    torch.testing.assert_close(inner(found, train.tiled()), expected @ written_out(train).T)
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (128, 384), (129, 385), (384, 1536), (3072, 768), (50, 7)]
+)
+def test_tiles_cover_a_weight_once(shape):
+    covered = torch.zeros(shape)
+    for tile in tiles_of(*shape):
+        covered[tile.rows, tile.columns] += 1
+        assert tile.size == covered[tile.rows, tile.columns].numel() <= 128 * 384
+    assert covered.eq(1).all()
+
+
+def test_a_table_is_written_out_whole():
+    found = gradients.written_out(table(0, 2, 3, 4))
+    torch.testing.assert_close(found.dense(), written_out(table(0, 2, 3, 4)))
 
 
 # --- blocks of units ---------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ inner product choose the cheaper way: from the rows, or from the summed matrices
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from torch import Tensor
 from spanfluence.allocator import large_empty
 from spanfluence.head_gradients import HeadGradient, inner_of_heads, stack_heads
 from spanfluence.products import times_transposed
+from spanfluence.tiles import Tile, TiledGradient, tiles_of
 
 CHUNK_BYTES = 16 << 20  # of matrices that are written out piece by piece
 SHORT_PIECE = 64  # rows of a weight in a piece, at least, where that is not far too much
@@ -146,19 +147,54 @@ class MatrixGradient:
         cache when it is read.
         """
         if self.weight:
-            sides = [self._sides(part) for part in self.parts]
-            high, wide = (side.shape[2] for side in sides[0])
-            row_bytes = self.units * wide * sides[0][0].element_size()
+            high, wide = self.stored
+            row_bytes = self.units * wide * self.parts[0].outputs.element_size()
             step = min(high, _piece_rows(row_bytes, chunk_bytes))
-            buffer = sides[0][0].new_empty(self.units, step, wide)
-            for start in range(0, high, step):
-                rows = min(step, high - start)
-                piece = buffer if rows == step else buffer.new_empty(self.units, rows, wide)
-                for (left, right), own in zip(sides, self._of_parts(piece), strict=True):
-                    torch.bmm(left[:, :, start : start + rows].transpose(1, 2), right, out=own)
-                yield start * wide, piece.flatten(1)
+            runs = [slice(first, min(first + step, high)) for first in range(0, high, step)]
+            tiles = [Tile(rows, slice(0, wide)) for rows in runs]
+            for tile, values in zip(tiles, self.pieces(tiles), strict=True):
+                yield tile.rows.start * wide, values
         if self.bias:
-            yield self.weights, torch.cat([part.outputs.sum(1) for part in self.parts])
+            yield self.weights, self.of_bias
+
+    def pieces(self, tiles: Iterable[Tile]) -> Iterator[Float[Tensor, "units some"]]:
+        """The weight's gradient at some tiles, each flattened. A piece lives until the next."""
+        sides = [self._sides(part) for part in self.parts]
+        buffer = sides[0][0].new_empty(0)
+        for tile in tiles:
+            if len(buffer) < self.units * tile.size:
+                buffer = buffer.new_empty(self.units * tile.size)
+            piece = buffer[: self.units * tile.size].view(self.units, *tile.shape)
+            self._write(sides, tile, piece)
+            yield piece.flatten(1)
+
+    def _write(self, sides: Iterable[tuple[Tensor, Tensor]], tile: Tile, onto: Tensor) -> None:
+        for (left, right), own in zip(sides, self._of_parts(onto), strict=True):
+            of_tile = left[:, :, tile.rows].transpose(1, 2), right[:, :, tile.columns]
+            torch.bmm(*of_tile, out=own)
+
+    def tiled(self) -> TiledGradient:
+        """Written out in tiles, which lie in one block of memory."""
+        grid = tiles_of(*self.stored) if self.weight else []
+        block = large_empty(self.parts[0].outputs, self.units * self.weights)
+        tiles = [
+            values.view(self.units, -1)
+            for values in block.split([self.units * tile.size for tile in grid])
+        ]
+        sides = [self._sides(part) for part in self.parts]
+        for tile, values in zip(grid, tiles, strict=True):
+            self._write(sides, tile, values.view(self.units, *tile.shape))
+        return TiledGradient(grid, tiles, self.of_bias if self.bias else None)
+
+    @property
+    def stored(self) -> tuple[int, int]:
+        """The shape of the weight as it is stored."""
+        return (self.wide, self.high) if self.transposed else (self.high, self.wide)
+
+    @property
+    def of_bias(self) -> Float[Tensor, "units out"]:
+        """The gradient of the bias."""
+        return torch.cat([part.outputs.sum(1) for part in self.parts])
 
     @cached_property
     def row_count(self) -> int:
@@ -239,7 +275,7 @@ class EmbeddingGradient:
         )
 
 
-LayerGradient = DenseGradient | MatrixGradient | EmbeddingGradient | HeadGradient
+LayerGradient = DenseGradient | TiledGradient | MatrixGradient | EmbeddingGradient | HeadGradient
 
 
 def inner(tests: LayerGradient, train: LayerGradient) -> Float[Tensor, "tests units"]:
@@ -250,13 +286,15 @@ def inner(tests: LayerGradient, train: LayerGradient) -> Float[Tensor, "tests un
         return _inner_with_table(tests.dense(), train)
     if isinstance(train, HeadGradient) and isinstance(tests, HeadGradient):
         return inner_of_heads(tests, train)
-    if isinstance(train, DenseGradient) or isinstance(tests, EmbeddingGradient):
+    if isinstance(train, DenseGradient | TiledGradient) or isinstance(tests, EmbeddingGradient):
         return tests.dense() @ train.dense().T
     if isinstance(train, MatrixGradient):
         if isinstance(tests, MatrixGradient) and _rows_are_cheaper(tests, train):
             return _inner_by_rows(tests, train)
         if train.single_rows:
-            return _inner_with_single_rows(tests.dense(), train)
+            return _inner_with_single_rows(_as_tiles(tests, train), train)
+        if isinstance(tests, TiledGradient):
+            return _inner_by_tiles(tests, train)
     return _inner_by_columns(tests.dense(), train)
 
 
@@ -329,19 +367,39 @@ def _summed(
     return own.to(rows.dtype) @ rows
 
 
+def _as_tiles(tests: LayerGradient, train: MatrixGradient) -> TiledGradient:
+    """Written-out tests of a layer: a single tile, if they are not in tiles already."""
+    if isinstance(tests, TiledGradient):
+        return tests
+    values = tests.dense()
+    whole = [Tile(slice(0, train.stored[0]), slice(0, train.stored[1]))] if train.weight else []
+    bias = values[:, train.weights :] if train.bias else None
+    return TiledGradient(whole, [values[:, : train.weights] for _ in whole], bias)
+
+
 def _inner_with_single_rows(
-    tests: Float[Tensor, "tests size"], train: MatrixGradient
+    tests: TiledGradient, train: MatrixGradient
 ) -> Float[Tensor, "tests units"]:
     """d_u T_t a_u and d_u . b_t: a matrix of rank one is not worth writing out."""
     left, right, outputs = train.single
-    result = tests.new_zeros(len(tests), train.units)
-    if train.weight:
-        for row, values in zip(result, tests, strict=True):
-            weights = values[: train.weights].view(left.shape[1], right.shape[1])
-            torch.sum(left @ weights * right, 1, out=row)
-    if train.bias:
-        result.addmm_(tests[:, train.weights :], outputs.T)
+    result = left.new_zeros(tests.units, train.units)
+    for tile, values in zip(tests.grid, tests.tiles, strict=True):
+        own_left, own_right = left[:, tile.rows], right[:, tile.columns]
+        for row, weights in zip(result, values, strict=True):
+            row += (own_left @ weights.view(tile.shape) * own_right).sum(1)
+    if tests.bias is not None:
+        result.addmm_(tests.bias, outputs.T)
     return result
+
+
+def _inner_by_tiles(tests: TiledGradient, train: MatrixGradient) -> Float[Tensor, "tests units"]:
+    """Written-out tests against rows, tile by tile: the whole of the training side never exists."""
+    result = train.parts[0].outputs.new_zeros(train.units, tests.units)
+    for values, own in zip(tests.tiles, train.pieces(tests.grid), strict=True):
+        result += times_transposed(own, values)
+    if tests.bias is not None:
+        result += times_transposed(train.of_bias, tests.bias)
+    return result.T
 
 
 def _weighted_sum_of_single_rows(
@@ -373,7 +431,7 @@ def _weighted_sum_of_single_rows(
 def _inner_by_columns(
     tests: Float[Tensor, "tests size"], train: MatrixGradient | HeadGradient
 ) -> Float[Tensor, "tests units"]:
-    """Written-out tests against rows, piece by piece: the whole of the training side never exists."""
+    """`_inner_by_tiles`, of tests that are not in tiles."""
     result = tests.new_zeros(train.units, len(tests))
     for first, values in train.columns():
         result += times_transposed(values, tests[:, first : first + values.shape[1]])
@@ -440,3 +498,8 @@ def better_written_out(tests: LayerGradient) -> bool:
     if isinstance(tests, MatrixGradient):
         return not _rows_are_cheaper(tests, tests)
     return isinstance(tests, DenseGradient)
+
+
+def written_out(tests: LayerGradient) -> DenseGradient | TiledGradient:
+    """A block of tests as training units will meet it."""
+    return tests.tiled() if isinstance(tests, MatrixGradient) else DenseGradient(tests.dense())

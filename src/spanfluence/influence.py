@@ -23,7 +23,13 @@ from spanfluence.capture import Capture
 from spanfluence.curvature import Operator
 from spanfluence.errors import InputError
 from spanfluence.finite import check_finite
-from spanfluence.gradients import DenseGradient, LayerGradient, better_written_out, inner
+from spanfluence.gradients import (
+    DenseGradient,
+    LayerGradient,
+    better_written_out,
+    inner,
+    written_out,
+)
 from spanfluence.methods import Method
 from spanfluence.model import TextClassifier
 from spanfluence.points import ModelPoint
@@ -188,15 +194,14 @@ class Influence:
         batches = list(UnitBatches(self.classifier, [side], batch_tokens))
         order = _rows_of(batches, 0)
         found = UnitGradients.joined([b.gradients(self.capture, [0])[0] for b in batches])
-        layers = [
-            DenseGradient(layer.dense())
-            if operator is not None or better_written_out(layer)
-            else layer
-            for layer in found.layers
-        ]
+        layers: list[LayerGradient]
         if operator is not None:
-            solved = operator.solve([layer.dense() for layer in layers])
+            solved = operator.solve([layer.dense() for layer in found.layers])
             layers = [DenseGradient(values) for values in solved]
+        else:
+            layers = [
+                written_out(layer) if better_written_out(layer) else layer for layer in found.layers
+            ]
         return _TestSide(layers, np.argsort(order))
 
     def _group_scores(
