@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import reference_curvature
@@ -196,6 +198,26 @@ def test_settings_that_cannot_be(make, says):
     with pytest.raises(InputError) as caught:
         make()
     assert str(caught.value).startswith(says)
+
+
+@pytest.mark.parametrize("name", ["ggn", "ekfac", "cg"])
+def test_a_model_without_curvature_needs_a_damping(tiny_folder, name):
+    """A head so sure of itself that its probabilities are 0 and 1 leaves nothing to invert."""
+    classifier = TextClassifier.load(tiny_folder("bert"))
+    with torch.no_grad():
+        classifier.attributed["classifier.weight"].mul_(1e6)
+    train, tests = tiny.make_examples(8, seed=3), tiny.make_examples(2, seed=4)
+    with pytest.raises(NumericsError, match="mean eigenvalue 0: give damping= as a number"):
+        Explainer(classifier, train, "if++", curvature=name).scores(tests)
+
+
+def test_a_damping_below_rounding_is_singular(tiny_folder):
+    classifier = TextClassifier.load(tiny_folder("bert"))
+    train = tiny.make_examples(4, seed=3)
+    again = [replace(example, id=f"again {example.id}") for example in train]
+    explainer = Explainer(classifier, [*train, *again], "if++", curvature="ggn", damping=1e-30)
+    with pytest.raises(NumericsError, match="damping 1e-30 is singular in double precision: try"):
+        explainer.scores(tiny.make_examples(2, seed=4))
 
 
 def test_lissa_has_no_automatic_damping(tiny_folder):

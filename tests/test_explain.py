@@ -25,6 +25,7 @@ from spanfluence import (
 )
 from spanfluence.errors import InputError, ModelError, NumericsError
 from spanfluence.explanation import Explanation
+from spanfluence.text_rows import TextRows
 from spanfluence.units import Unit
 
 TRAIN = tiny.make_examples(9, seed=1)
@@ -506,6 +507,30 @@ def test_a_loss_that_is_not_finite_names_its_text(model):
         explainer.scores([TEST])
     assert "example 't1' ('The soup was cold, but the wine list was')" in str(caught.value)
     assert "has a loss that is not finite" in str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["faithful", "pinpoint", "tracinf"])
+@pytest.mark.parametrize("culprit", [TEST, TRAIN[2]], ids=["test", "train"])
+def test_gradients_that_are_not_finite_name_their_example(model, method, culprit):
+    """The losses are finite, the gradients of one example are not."""
+    explainer = Explainer(model, TRAIN, method)
+    objectives = explainer.capture.objectives
+    [text] = model.encoder.encode([culprit])
+
+    def spoiled(inputs, states, of_logits):
+        found = objectives(inputs, states, of_logits)
+        ids = inputs["input_ids"][:, : len(text)]
+        own = (ids == torch.from_numpy(text.input_ids)[: ids.shape[1]]).all(1)
+        for layer in found[0].layers:
+            values = layer.rows if isinstance(layer, TextRows) else layer.vectors
+            values[own] = torch.nan
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(explainer.capture, "objectives", spoiled)
+        with pytest.raises(NumericsError, match="has gradients that are not finite") as caught:
+            explainer.scores([TEST])
+    assert str(caught.value).startswith(culprit.title)
 
 
 # --- plain data --------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 import tiny
 import torch
@@ -214,6 +216,18 @@ def test_the_order_of_instances_comes_from_the_seed():
     )
     assert torch.equal(first, same)
     assert not torch.equal(first, other)
+
+
+def test_a_clamp_that_hides_divergence_is_told():
+    """With an eigenvalue of -900 the recursion grows until the clamp holds it, at no solution."""
+    vectors = block(3, 2)
+    with pytest.warns(UserWarning, match=r"needed its clamp of 100 in \d+% of its steps"):
+        found = solve(Lissa(), Quadratic(spectrum(-900, 1, 1, 1, 1, 1)), vectors)
+    assert torch.isfinite(flat(found)).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small = {name: 0.01 * part for name, part in vectors.items()}
+        solve(Lissa(), Quadratic(spectrum(1, 1, 1, 1, 1, 1)), small)
 
 
 def test_divergence_is_an_error_that_names_a_damping():

@@ -29,6 +29,10 @@ def test_ties_stand_in_a_seeded_order_of_their_own_for_each_test():
 def test_scores_that_cannot_be_ranked():
     with pytest.raises(InputError, match="NaN"):
         metrics.ranking(np.array([[0.0, np.nan]]))
+    with pytest.raises(InputError, match="NaN"):
+        metrics.spearman(np.array([np.nan, 1.0, 2.0]), np.arange(3.0))
+    with pytest.raises(InputError, match="NaN"):
+        metrics.auc(np.array([np.nan, 1.0, 2.0]), np.array([True, False, True]))
 
 
 def test_sag_is_the_mean_cosine_of_the_top():

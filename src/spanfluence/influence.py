@@ -21,7 +21,7 @@ from spanfluence.allocator import BoundedHeap, keep_freed_memory, reusing_blocks
 from spanfluence.batches import BATCH_TOKENS, Side, UnitBatch, UnitBatches, UnitGradients
 from spanfluence.capture import Capture
 from spanfluence.curvature import Operator
-from spanfluence.errors import InputError
+from spanfluence.errors import InputError, NumericsError
 from spanfluence.finite import check_finite
 from spanfluence.gradients import (
     DenseGradient,
@@ -34,6 +34,7 @@ from spanfluence.methods import Method
 from spanfluence.model import TextClassifier
 from spanfluence.points import ModelPoint
 from spanfluence.precise import precise
+from spanfluence.units import Unit
 
 
 class SideKey(NamedTuple):
@@ -80,6 +81,7 @@ class Job:
 class _TestSide:
     """P_i s(u') of a block of tests at one point, in the order of its batches; `places` undoes it."""
 
+    units: Sequence[Unit]
     layers: list[LayerGradient]
     places: Int[np.ndarray, " tests"]
 
@@ -132,9 +134,8 @@ class Influence:
             with closing(self._at_point(jobs, visit, block, train, batch_tokens)) as groups:
                 for group, found in groups:
                     for number, scores in found.items():
-                        rows, values = _rows_of(group, number), scores.numpy()
-                        _check_finite(values, jobs[number], block, rows)
-                        results[number][np.ix_(block, rows)] += values
+                        cells = np.ix_(block, _rows_of(group, number))
+                        results[number][cells] += scores.numpy()
                     count(len(_rows_of(group, 0)))
                     heap.after_batch()
         return [result.astype(np.float32) for result in results]
@@ -202,7 +203,7 @@ class Influence:
             layers = [
                 written_out(layer) if better_written_out(layer) else layer for layer in found.layers
             ]
-        return _TestSide(layers, np.argsort(order))
+        return _TestSide([side.units[row] for row in order], layers, np.argsort(order))
 
     def _group_scores(
         self, jobs: Sequence[Job], visit: Visit, tests: Sequence[_TestSide], group: Group
@@ -213,8 +214,11 @@ class Influence:
         for (number, index), side in zip(visit, tests, strict=True):
             own = [gradients[number] for gradients in train if number in gradients]
             if own:
-                weight, method = jobs[number].points[index].weight, jobs[number].method
-                found[number] = weight * _scores(method, side, UnitGradients.joined(own))
+                job, joined = jobs[number], UnitGradients.joined(own)
+                scores = job.points[index].weight * _scores(job.method, side, joined)
+                units = [job.train.units[row] for row in _rows_of(group, number)]
+                _check_finite(scores, side, joined, units)
+                found[number] = scores
         return found
 
 
@@ -246,22 +250,21 @@ def _shared_out(advance: Callable[[int], None], turns: int) -> Callable[[int], N
 
 
 def _check_finite(
-    scores: Float[np.ndarray, "tests units"],
-    job: Job,
-    tests: Int[np.ndarray, " tests"],
-    units: Int[np.ndarray, " units"],
+    scores: Float[Tensor, "tests units"],
+    tests: _TestSide,
+    train: UnitGradients,
+    units: Sequence[Unit],
 ) -> None:
-    """Raise with the test, or else the training unit, whose gradients gave scores that are no numbers."""
-    finite = np.isfinite(scores)
-    if finite.all():
+    """Raise with the unit whose gradients gave scores that are no numbers.
+
+    Scores do not tell it: one product is taken for many units, and a NaN in it spreads.
+    """
+    if bool(scores.isfinite().all()):
         return
-    # A bad test spoils all its scores, a bad training unit only its own.
-    check_finite(
-        finite.any(1), [job.tests.units[row].example for row in tests], "gradients that are"
-    )
-    check_finite(
-        finite.all(0), [job.train.units[row].example for row in units], "gradients that are"
-    )
+    for norms, own in ((tests.square_norms, tests.units), (train.square_norms(), units)):
+        finite = norms.sum(0).isfinite().cpu().numpy()
+        check_finite(finite, [unit.example for unit in own], "gradients that are")
+    raise NumericsError("the scores are not finite: check the model's weights")
 
 
 def bytes_per_test(classifier: TextClassifier, sides: Collection[SideKey]) -> int:
