@@ -86,6 +86,18 @@ def test_the_command(evaluated_run, tmp_path, monkeypatch):
     assert "### Spearman" in page
 
 
+def test_the_page_holds_tables_of_one_model_only(evaluated_run, tmp_path):
+    out = tmp_path / "out"
+    bench = benches.make_bench(evaluated_run, out)
+    evaluate(bench, out, ["agreement"])
+    assert "figures/curves.png" in (out / "EVALUATION.md").read_text()
+    evaluate(replace(bench, seed=1), out, ["sanity"])
+    page = (out / "EVALUATION.md").read_text()
+    assert "### Sanity checks" in page
+    assert "### Semantic and label agreement" not in page
+    assert "curves" not in page.split("### Time taken")[0]
+
+
 def test_a_runs_own_folder_is_no_place_for_results(evaluated_run, tmp_path):
     tests = tmp_path / "tests.jsonl"
     save_examples(benches.TESTS, tests)

@@ -22,7 +22,7 @@ from spanfluence.evaluation.planted import cell_table, planted_cells, planted_ta
 from spanfluence.evaluation.removal import removal_table
 from spanfluence.evaluation.sanity import sanity_table
 from spanfluence.evaluation.span_removal import span_removal_table
-from spanfluence.evaluation.tables import Table
+from spanfluence.evaluation.tables import Table, read_tables
 from spanfluence.files import write_text_atomic
 from spanfluence.methods import written_row
 from spanfluence.model import TextClassifier
@@ -230,7 +230,7 @@ def evaluate(bench: Bench, out: Path, stages: Sequence[str] | None = None) -> li
     fill_shared(bench, chosen)
     for name in chosen:
         for table in STAGES[name](bench):
-            table.write(out / "tables", of=settings_fingerprint(bench.settings()))
+            table.write(out / "tables", of=_measured(bench))
             _draw(table, bench, out / "figures")
             found.append(table)
         _write_page(bench, out, name)
@@ -245,16 +245,27 @@ def _draw(table: Table, bench: Bench, folder: Path) -> None:
         bar_figure(table, BARS[table.name], folder / f"{table.name}.png")
 
 
-def _write_page(bench: Bench, out: Path, stage: str) -> None:
+def _measured(bench: Bench) -> str:
+    """What the tables of a bench are of: its model, data and seed."""
+    return settings_fingerprint(bench.settings())
+
+
+def _page(bench: Bench, out: Path) -> str:
+    """All tables of this model in the folder, also those of earlier calls; no other model's."""
     parts = ["# Evaluation\n"]
-    for name in PAGE:  # also tables that an earlier call left in the folder
-        if (out / "tables" / f"{name}.md").is_file():
-            parts.append((out / "tables" / f"{name}.md").read_text(encoding="utf-8"))
+    kept = read_tables(out / "tables", _measured(bench))
+    for name in PAGE:
+        if name not in kept:
+            continue
+        parts.append(kept[name].markdown())
         figure = "curves" if name == "agreement" else name
-        if (out / "figures" / f"{figure}.png").is_file():
+        if figure in kept and (out / "figures" / f"{figure}.png").is_file():
             parts.append(f"![{figure}](figures/{figure}.png)\n")
-    parts.append(times_table(bench).markdown())
-    write_text_atomic(out / "EVALUATION.md", "\n".join(parts))
+    return "\n".join([*parts, times_table(bench).markdown()])
+
+
+def _write_page(bench: Bench, out: Path, stage: str) -> None:
+    write_text_atomic(out / "EVALUATION.md", _page(bench, out))
     record: dict[str, Any] = {
         **bench.settings(),
         "stages": {
