@@ -121,7 +121,8 @@ def test_one_stage_alone(plan):
         "agreement": "bfloat16",
     }
     # But not what was found with other settings, which measured something else.
-    report = reproduce_paper(replace(plan, stages=("case",), seed=1)).read_text()
+    other = replace(plan, stages=("case",), seed=1, run=plan.out / "run")
+    report = reproduce_paper(other).read_text()
     assert "## Case study" in report
     assert "## Sag and Lag" not in report
 
@@ -140,6 +141,28 @@ def test_a_run_that_was_trained_on_other_data(plan, tmp_path, data):
     train_classifier(train, base=plan.base, out=tmp_path / "run", epochs=1)
     with pytest.raises(InputError, match="was trained on other data"):
         reproduce_paper(replace(plan, run=tmp_path / "run", quick=False))
+    with pytest.raises(InputError, match="was trained on other data"):
+        reproduce_paper(replace(plan, run=tmp_path / "run"))
+
+
+def test_a_quick_look_takes_a_run_on_all_of_the_data_or_on_its_part(plan, monkeypatch):
+    monkeypatch.setattr(pipeline, "QUICK_TRAIN", 110)
+    reproduce_paper(replace(plan, stages=("case",)))
+    part = plan.out / "run"
+    reproduce_paper(replace(plan, stages=("case",), run=part, out=plan.out / "again"))
+    with pytest.raises(InputError, match=r"\(110 examples\) than .* \(130 examples\)"):
+        reproduce_paper(replace(plan, stages=("case",), run=part, quick=False))
+
+
+def test_a_run_in_the_folder_that_was_trained_otherwise_is_told(plan, tiny_folder):
+    reproduce_paper(replace(plan, stages=("case",)))
+    for changes, message in (
+        ({"seed": 1}, "its seed was 0, now it is 1"),
+        ({"quick": False}, "its epochs was 3, now it is 6"),
+        ({"base": str(tiny_folder("roberta"))}, "its base was '.*bert', now it is '.*roberta'"),
+    ):
+        with pytest.raises(InputError, match=f"{message}.* another --out"):
+            reproduce_paper(replace(plan, stages=("case",), **changes))
 
 
 def test_a_stage_that_is_none(plan):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,12 +34,12 @@ from spanfluence.runs import RunFolder, earlier_stages, read_record, versions, w
 from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests
 from spanfluence.stages import Say, Stages, settings_fingerprint
 from spanfluence.tail import checked_precision
-from spanfluence.train import train_classifier
+from spanfluence.train import recorded_changes, train_classifier
 from spanfluence.units import Example
 
 STAGES = ("agreement", "case", "faithfulness", "ral")
 TESTS = 200
-QUICK_TRAIN, QUICK_TESTS, QUICK_STEPS = 500, 20, 60
+QUICK_TRAIN, QUICK_TESTS, QUICK_STEPS, QUICK_EPOCHS = 500, 20, 60, 3
 RECIPES: dict[str, dict[str, Any]] = {
     "mams": {"learning_rate": 3e-4, "batch_size": 64, "epochs": 6, "patience": 2},
     "sentihood": {"learning_rate": 3e-4, "batch_size": 32, "epochs": 10, "patience": 3},
@@ -111,8 +111,9 @@ def reproduce_paper(plan: Plan) -> Path:
     """Run the plan; returns the path of REPORT.md."""
     read_record(plan.out, FORMAT)  # told before hours of work
     splits = load_splits(plan.dataset, plan.data)
+    whole = splits["train"]
     if plan.quick:
-        splits["train"] = draw(splits["train"], QUICK_TRAIN, plan.seed, "quick train")
+        splits["train"] = draw(whole, QUICK_TRAIN, plan.seed, "quick train")
     plan.out.mkdir(parents=True, exist_ok=True)
     spanned = {
         name: annotate(splits[name], name, folder=plan.spans, reader=plan.reader, out=plan.out)
@@ -120,7 +121,7 @@ def reproduce_paper(plan: Plan) -> Path:
     }
     kept, counts = right_spans(spanned["test"], plan.released)
     check_tests(kept)
-    run = _run(plan, splits)
+    run = _run(plan, splits, whole)
     bench = _bench(plan, run, spanned["train"], splits["test"], kept)
     of = settings_fingerprint(bench.settings(quick=plan.quick, curvature=plan.curvature))
     found = read_tables(plan.out / "tables", of)  # of earlier calls: the report shows them too
@@ -136,20 +137,20 @@ def reproduce_paper(plan: Plan) -> Path:
     return plan.out / "REPORT.md"
 
 
-def _run(plan: Plan, splits: dict[str, list[Example]]) -> RunFolder:
+def _run(
+    plan: Plan, splits: Mapping[str, Sequence[Example]], whole: Sequence[Example]
+) -> RunFolder:
     """The given run, checked against the data; or one trained here, once."""
     if plan.run is not None:
-        run = RunFolder.open(plan.run)
-        if not plan.quick:  # a quick look takes a part of the data the run was trained on
-            check_same_data(run, splits["train"], str(plan.data))
-        return run
+        return _given_run(plan, plan.run, splits["train"], whole)
     run = RunFolder(plan.out / "run")
-    if run.model.is_dir():
-        check_same_data(run, splits["train"], str(plan.data))
-        return run
     settings = {**RECIPES[plan.dataset], "seed": plan.seed}
     if plan.quick:
-        settings |= {"epochs": 3}
+        settings |= {"epochs": QUICK_EPOCHS}
+    if run.model.is_dir():
+        _check_trained(plan, run, settings)
+        check_same_data(run, splits["train"], str(plan.data))
+        return run
     plan.say(f"training {plan.base} on {len(splits['train'])} examples ...")
     train_classifier(
         splits["train"],
@@ -161,6 +162,26 @@ def _run(plan: Plan, splits: dict[str, list[Example]]) -> RunFolder:
         **settings,
     )
     return run
+
+
+def _given_run(
+    plan: Plan, path: Path, part: Sequence[Example], whole: Sequence[Example]
+) -> RunFolder:
+    """A run of the user's, trained on the data or, for a quick look, on the part that is drawn here."""
+    run = RunFolder.open(path)
+    if content_fingerprint(run.training_examples()) != content_fingerprint(part):
+        check_same_data(run, whole, str(plan.data))
+    return run
+
+
+def _check_trained(plan: Plan, run: RunFolder, settings: Mapping[str, Any]) -> None:
+    """Raise unless an earlier call trained the folder's run as it is asked for now."""
+    changes = recorded_changes(run.record(), {"base": plan.base, "settings": settings})
+    if changes:
+        raise InputError(
+            f"{run.path} was trained otherwise: {'; '.join(changes)} "
+            f"(give --run {run.path} to take it as it is, or another --out)"
+        )
 
 
 def _bench(
