@@ -14,12 +14,13 @@ from spanfluence.curvature.lissa import Lissa
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.evaluation import ablation, faithful, planted, removal, sanity
 from spanfluence.evaluation.agreement import PAPER_SIGN, Judge, agreement_table, curve_table
-from spanfluence.evaluation.bench import Sizes, draw, rank_votes
+from spanfluence.evaluation.bench import draw, rank_votes
 from spanfluence.evaluation.faithful import FURTHER, faithfulness_table
 from spanfluence.evaluation.lds import lds_table, span_lds_table
 from spanfluence.evaluation.mislabel import flip_labels, mislabel_table
 from spanfluence.evaluation.removal import removal_table
 from spanfluence.evaluation.sanity import sanity_table
+from spanfluence.evaluation.sizes import Sizes
 from spanfluence.evaluation.span_removal import masks, random_spans, span_removal_table
 from spanfluence.metrics import Interval
 from spanfluence.points import DeltaFaithful

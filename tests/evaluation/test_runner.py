@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import SimpleNamespace
 
 import benches
@@ -13,7 +13,6 @@ import pytest
 from spanfluence import Example, Unit, scoring, train_classifier
 from spanfluence.data import save_examples
 from spanfluence.errors import InputError
-from spanfluence.evaluation.bench import Sizes
 from spanfluence.evaluation.figures import bar_figure, curve_figure, text_figure, wrapped
 from spanfluence.evaluation.runner import (
     changed_sizes,
@@ -23,6 +22,7 @@ from spanfluence.evaluation.runner import (
     evaluate_run,
     open_bench,
 )
+from spanfluence.evaluation.sizes import RULES, Sizes
 from spanfluence.evaluation.tables import Table, read_tables
 from spanfluence.metrics import Interval
 from spanfluence.spans.embedding import SentenceEncoder
@@ -218,10 +218,32 @@ def test_sizes_are_changed_by_name():
     for change, message in (
         ("seed=2", "no size 'seed': use curve"),
         ("seeds=x", "write seeds=3"),
-        ('triggers=["x"]', "use a number or names"),
+        ('triggers=["x"]', "use a number from 1 to 10 or a list of names"),
     ):
         with pytest.raises(InputError, match=message):
             changed_sizes(Sizes(), [change])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ks=5", "ks=[]", 'ks=["a"]', "ks=[0]", "curve=[1.5]", "shares=[2]", "shares=0.2", "seeds=0",
+        'seeds="a"', "seeds=true", "seeds=null", "repetitions=0", "faithful_tests=-3",
+        "removal_train=0", "small_train=2.5", "small_tests=0", "subsets=-3", "subsets=1",
+        "planted_train=2.5", "planted_tests=0", "planted_seeds=0", "triggers=0", "triggers=11",
+        "triggers=null", "triggers=true", 'triggers={"a":1}', "triggers=[]", "triggers=[[1]]",
+        "triggers=1.5", "rates=[]", "rates=[NaN]", "flips=[0]", "flips=[1.5]",
+    ],
+)  # fmt: skip
+def test_a_size_that_cannot_be_is_told_in_one_line(change):
+    name = change.split("=")[0]
+    with pytest.raises(InputError, match=f"^{name}=") as raised:
+        changed_sizes(Sizes(), [change])
+    assert "\n" not in str(raised.value)
+
+
+def test_every_size_has_a_rule():
+    assert set(RULES) == {field.name for field in fields(Sizes)}
 
 
 def test_markdown_and_csv():

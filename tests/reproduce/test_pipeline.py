@@ -170,6 +170,21 @@ def test_a_stage_that_is_none(plan):
         replace(plan, stages=("rall",))
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"curvature": "foo"}, "curvature='foo' is not known"),
+        ({"faithful_tests": -3}, "faithful_tests=-3 must be a whole number"),
+        ({"seeds": 0}, "seeds=0 must be"),
+        ({"removal_train": 0}, "removal_train=0 must be"),
+        ({"dataset": "imdb"}, "no data set 'imdb' to reproduce"),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out(plan, changes, message):
+    with pytest.raises(InputError, match=message):
+        replace(plan, quick=False, **changes)
+
+
 def test_sizes_are_the_papers(plan):
     full = replace(plan, quick=False)
     assert full.sizes.ks == (10, 100)

@@ -13,7 +13,7 @@ from spanfluence.data import fingerprint, load_examples
 from spanfluence.errors import InputError
 from spanfluence.evaluation.ablation import ablation_table
 from spanfluence.evaluation.agreement import Judge, agreement_table, check_lists, curve_table
-from spanfluence.evaluation.bench import Bench, Sizes, draw
+from spanfluence.evaluation.bench import Bench, draw
 from spanfluence.evaluation.faithful import TRUTH, faithfulness_table
 from spanfluence.evaluation.figures import bar_figure, curve_figure
 from spanfluence.evaluation.lds import lds_table, span_lds_table
@@ -21,12 +21,13 @@ from spanfluence.evaluation.mislabel import mislabel_table
 from spanfluence.evaluation.planted import cell_table, planted_cells, planted_table
 from spanfluence.evaluation.removal import removal_table
 from spanfluence.evaluation.sanity import sanity_table
+from spanfluence.evaluation.sizes import Sizes
 from spanfluence.evaluation.span_removal import span_removal_table
 from spanfluence.evaluation.tables import Table, read_tables
 from spanfluence.files import write_text_atomic
 from spanfluence.methods import written_row
 from spanfluence.model import TextClassifier
-from spanfluence.planting import TRIGGERS
+from spanfluence.planting import TRIGGERS, Trigger
 from spanfluence.retrain import Retrainer
 from spanfluence.runs import RunFolder, earlier_stages, read_record, write_record
 from spanfluence.scoring import (
@@ -117,13 +118,23 @@ def _size(name: str, text: str) -> Any:
         value = json.loads(text)
     except ValueError:
         raise InputError(f"{name}={text} cannot be read: write {name}=3 or {name}=[1, 2]") from None
-    if name != "triggers":
-        return tuple(value) if isinstance(value, list) else value
+    if name == "triggers":
+        return _triggers(value, text)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _triggers(value: Any, text: str) -> tuple[Trigger, ...]:
+    """The first so many, or those named."""
     by_name = {trigger.name: trigger for trigger in TRIGGERS}
-    names = value if isinstance(value, list) else list(by_name)[: int(value)]
-    if not set(names) <= set(by_name):
-        raise InputError(f"triggers={text}: use a number or names among {', '.join(by_name)}")
-    return tuple(by_name[each] for each in names)
+    names = list(by_name)
+    if value in range(1, len(names) + 1) and not isinstance(value, bool):
+        return TRIGGERS[: int(value)]
+    if not isinstance(value, list) or not value or any(each not in names for each in value):
+        raise InputError(
+            f"triggers={text}: use a number from 1 to {len(names)} or a list of names among "
+            f"{', '.join(names)}"
+        )
+    return tuple(by_name[each] for each in value)
 
 
 def content_fingerprint(examples: Sequence[Example]) -> str:

@@ -11,7 +11,7 @@ from spanfluence.baselines import Embedder
 from spanfluence.curvature.lissa import Lissa
 from spanfluence.errors import InputError
 from spanfluence.evaluation.agreement import PAPER_SIGN, Judge, agreement_table, curve_table
-from spanfluence.evaluation.bench import Bench, Sizes, draw
+from spanfluence.evaluation.bench import Bench, draw
 from spanfluence.evaluation.faithful import correlations, faithfulness_table
 from spanfluence.evaluation.figures import bar_figure, curve_figure
 from spanfluence.evaluation.removal import removal_table
@@ -22,16 +22,17 @@ from spanfluence.evaluation.runner import (
     load_run,
     sentence_encoder,
 )
+from spanfluence.evaluation.sizes import Sizes
 from spanfluence.evaluation.tables import Table, read_tables
 from spanfluence.files import write_text_atomic
 from spanfluence.reproduce import paper
 from spanfluence.reproduce.cases import case_figure, case_table, is_paper_case
 from spanfluence.reproduce.claims import agreement_claims, faithfulness_claims
-from spanfluence.reproduce.inputs import annotate, load_splits, right_spans
+from spanfluence.reproduce.inputs import annotate, check_dataset, load_splits, right_spans
 from spanfluence.reproduce.report import Reproduction, render
 from spanfluence.retrain import Retrainer
 from spanfluence.runs import RunFolder, earlier_stages, read_record, versions, write_record
-from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests
+from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests, method_row
 from spanfluence.stages import Say, Stages, settings_fingerprint
 from spanfluence.tail import checked_precision
 from spanfluence.train import recorded_changes, train_classifier
@@ -80,6 +81,10 @@ class Plan:
             if name not in STAGES:
                 raise InputError(f"no stage {name!r}: use {', '.join(STAGES)}")
         checked_precision(self.precision)
+        check_dataset(self.dataset)
+        for asked in self.methods.values():
+            method_row(asked)  # a curvature that is not known is told now, not after hours
+        _ = self.sizes  # and so is a size
 
     @property
     def sizes(self) -> Sizes:
