@@ -183,6 +183,23 @@ def test_training_spans_that_the_model_does_not_read_are_left_out(tiny_folder, t
         assert len(scored.units) == (42 if scored.name == "tracinf" else len(bench.units("span")))
 
 
+def test_tests_whose_spans_the_model_does_not_read_are_left_out(evaluated_run, tmp_path):
+    words = "cold soup " * 60
+    half = Example(words, "negative", spans=[(0, 4), (590, 594)], id="half")
+    lost = Example(words, "positive", spans=[(590, 594)], id="lost")
+    said: list[str] = []
+    options = {"embed": benches.embed, "methods": benches.METHODS, "say": said.append}
+    tests = [half, benches.TESTS[0], lost]
+    bench = open_bench(evaluated_run, tests, tmp_path, sizes=benches.SIZES, **options)
+    assert [test.id for test in bench.tests] == ["half", benches.TESTS[0].id]
+    assert bench.tests[0].spans == half.spans[:1]
+    assert len(bench.held_out) == 3
+    assert said == ["1 of 3 tests are left out: the model does not read their spans"]
+    evaluate(bench, tmp_path, ["agreement"])
+    with pytest.raises(InputError, match="the model reads no span of the 1 tests"):
+        open_bench(evaluated_run, [lost], tmp_path, **options)
+
+
 def test_names_that_are_none():
     with pytest.raises(InputError, match="no stage 'agrement': use agreement"):
         chosen_stages(["agrement"])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tiny
 
-from spanfluence.data import save_examples
+from spanfluence.data import load_examples, save_examples
 from spanfluence.data.mams import load_mams
 from spanfluence.errors import InputError
 from spanfluence.reproduce import paper, pipeline
@@ -163,6 +163,24 @@ def test_a_run_in_the_folder_that_was_trained_otherwise_is_told(plan, tiny_folde
     ):
         with pytest.raises(InputError, match=f"{message}.* another --out"):
             reproduce_paper(replace(plan, stages=("case",), **changes))
+
+
+def test_spans_that_the_model_does_not_read_are_left_out(plan, data, tmp_path, monkeypatch):
+    """As `evaluate` does: they must not fail the report after all scoring."""
+    spans = tmp_path / "spans"
+    spans.mkdir()
+    for name in ("train", "test"):
+        rows = load_examples(data[1] / f"{name}.jsonl")
+        last = [replace(e, spans=(*e.spans, Span(len(e.text) - 3, len(e.text)))) for e in rows[:40]]
+        lost = [replace(e, spans=e.spans[1:]) for e in last[:2]]
+        save_examples([*lost, *last[2:], *rows[40:]], spans / f"{name}.jsonl")
+    monkeypatch.setitem(pipeline.RECIPES["mams"], "max_length", 10)
+    said: list[str] = []
+    whole = replace(plan, spans=spans, stages=("agreement",), say=said.append)
+    monkeypatch.setattr(pipeline, "QUICK_TESTS", 14)
+    reproduce_paper(whole)
+    assert "2 of 14 tests are left out: the model does not read their spans" in said
+    assert json.loads((plan.out / "run.json").read_text())["counts"]["explained"] == 12
 
 
 def test_a_stage_that_is_none(plan):

@@ -160,16 +160,30 @@ def load_run(run: RunFolder, device: str = "cpu") -> TextClassifier:
     )
 
 
-def _with_read_spans(classifier: TextClassifier, train: Sequence[Example]) -> list[Example]:
+def with_read_spans(classifier: TextClassifier, examples: Sequence[Example]) -> list[Example]:
     """The examples without spans that the model does not read, which no measure could use."""
     seen: dict[int, list[Span]] = {}
-    for unit in classifier.visible_units(train, "span"):
+    for unit in classifier.visible_units(examples, "span"):
         seen.setdefault(id(unit.example), []).extend(unit.spans)
-    whole = [len(seen[id(example)]) == len(example.spans) for example in train]
+    whole = [len(seen[id(example)]) == len(example.spans) for example in examples]
     return [
         example if same else replace(example, spans=tuple(seen[id(example)]))
-        for example, same in zip(train, whole, strict=True)
+        for example, same in zip(examples, whole, strict=True)
     ]
+
+
+def tests_read(classifier: TextClassifier, tests: Sequence[Example], say: Say) -> list[Example]:
+    """The tests with the spans that the model reads; those without any cannot be explained."""
+    found = [test for test in with_read_spans(classifier, tests) if test.spans]
+    lost = len(tests) - len(found)
+    if not found:
+        raise InputError(
+            f"the model reads no span of the {lost} tests (it reads {classifier.encoder.max_length} "
+            "tokens): give tests whose spans lie nearer the beginning"
+        )
+    if lost:
+        say(f"{lost} of {len(tests)} tests are left out: the model does not read their spans")
+    return found
 
 
 def open_bench(
@@ -197,15 +211,15 @@ def open_bench(
         train = run.training_examples()
     else:
         check_same_data(run, train, "the training file")
-    check_tests([test for test in tests if test.spans] or tests[:1])
     spanned = [test for test in tests if test.spans]
+    check_tests(spanned or tests[:1])
     out.mkdir(parents=True, exist_ok=True)
     embed, encoder = (embed, "") if embed is not None else sentence_encoder()
     classifier = load_run(run)
     return Bench(
         classifier=classifier,
-        train=_with_read_spans(classifier, train),
-        tests=draw(spanned, explained, seed, "explained tests"),
+        train=with_read_spans(classifier, train),
+        tests=draw(tests_read(classifier, spanned, say), explained, seed, "explained tests"),
         held_out=[test for test in tests if test.label is not None],
         retrainer=Retrainer.of_run(run, precision=precision, cache=out / "retrained", show=show),
         stages=Stages(out, say=say),

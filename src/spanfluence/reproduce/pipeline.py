@@ -21,6 +21,8 @@ from spanfluence.evaluation.runner import (
     fill_shared,
     load_run,
     sentence_encoder,
+    tests_read,
+    with_read_spans,
 )
 from spanfluence.evaluation.sizes import Sizes
 from spanfluence.evaluation.tables import Table, read_tables
@@ -197,10 +199,12 @@ def _bench(
     kept: Sequence[Example],
 ) -> Bench:
     embed, encoder = (plan.embed, "") if plan.embed is not None else sentence_encoder()
+    classifier = load_run(run)
+    readable = tests_read(classifier, kept, plan.say)
     return Bench(
-        classifier=load_run(run),
-        train=train,
-        tests=_explained(kept, QUICK_TESTS if plan.quick else TESTS, plan.seed),
+        classifier=classifier,
+        train=with_read_spans(classifier, train),
+        tests=_explained(readable, QUICK_TESTS if plan.quick else TESTS, plan.seed),
         held_out=held_out,
         retrainer=Retrainer.of_run(
             run, precision=plan.precision, cache=plan.out / "retrained", show=plan.show
