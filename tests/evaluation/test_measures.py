@@ -180,6 +180,7 @@ def test_points_that_are_too_far_have_no_row(bench, monkeypatch):
 
 def test_ral_retrains_each_subset_once(bench):
     table = removal_table(bench)
+    assert "sentences and seeds, both resampled" in table.notes[0]
     fits = bench.retrainer.fits
     assert column(table, "Ral(20%)").keys() == {*RETRAINED, f"tracin+{PAPER_SIGN}"}
     assert removal_table(bench).rows == table.rows
@@ -202,6 +203,7 @@ def test_ral_on_a_part_of_the_training_set(bench):
 
 def test_span_ral_has_a_control_of_equal_length(bench):
     table = span_removal_table(replace(bench, sizes=replace(bench.sizes, shares=(0.2,), seeds=1)))
+    assert "with one seed the noise of retraining is not in them" in table.notes[0]
     assert set(column(table, "Ral(20%)")) == RETRAINED - {"tracinf"}
     assert "Ral(20%), other words of the same texts" in table.columns
     assert all(ordered(cell) for cell in column(table, "Ral(20%) above its control").values())

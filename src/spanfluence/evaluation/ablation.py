@@ -20,6 +20,7 @@ from spanfluence.evaluation.planted import (
     planted_cells,
     planted_table,
 )
+from spanfluence.evaluation.removal import brackets
 from spanfluence.evaluation.span_removal import (
     CONTROL,
     Fall,
@@ -92,6 +93,7 @@ def ablation_table(bench: Bench) -> Table:
             "Each column of the table is explained under the table it comes from. 'minus pinpoint': "
             "paired difference, with its own 95 % bootstrap interval. 'middle layers': gradients of the "
             "two blocks before those that are trained.",
+            f"Span-Ral. {brackets(part.sizes.seeds)}",
             f"Retrainings take their products in {bench.retrainer.precision}.",
         ),
     )
