@@ -86,6 +86,25 @@ def test_the_command(evaluated_run, tmp_path, monkeypatch):
     assert "### Spearman" in page
 
 
+def test_a_quick_look_explains_as_many_tests_as_asked_for(evaluated_run, tmp_path, monkeypatch):
+    tests = [replace(t, id=f"{t.id}-{n}") for n in range(3) for t in benches.TESTS]
+    save_examples(tests, tmp_path / "tests.jsonl")
+    monkeypatch.setattr(SentenceEncoder, "load", lambda: SimpleNamespace(embed=benches.embed))
+    for number, (options, used) in enumerate((({}, 20), ({"explained": 25}, 25))):
+        out = tmp_path / str(number)
+        evaluate_run(
+            evaluated_run,
+            tmp_path / "tests.jsonl",
+            out,
+            stages=["faithfulness"],
+            methods=["control"],
+            quick=True,
+            **options,
+        )
+        record = json.loads((out / "run.json").read_text())
+        assert record["stages"]["faithfulness"]["explained"] == used
+
+
 def test_the_page_holds_tables_of_one_model_only(evaluated_run, tmp_path):
     out = tmp_path / "out"
     bench = benches.make_bench(evaluated_run, out)

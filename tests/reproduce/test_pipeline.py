@@ -211,6 +211,21 @@ def test_sizes_are_the_papers(plan):
     assert full.sizes.repetitions == 5
     assert pipeline.TESTS == 200
     assert full.methods["if++"] == {"method": "if++", "curvature": "lissa"}
+    assert (full.sizes.seeds, full.sizes.faithful_tests, full.sizes.removal_train) == (3, 50, None)
+
+
+def test_sizes_that_were_asked_for_hold_in_a_quick_look_and_are_recorded(plan):
+    assert (plan.sizes.seeds, plan.sizes.faithful_tests, plan.sizes.removal_train) == (1, 5, None)
+    asked = {"seeds": 2, "faithful_tests": 3, "removal_train": 100}
+    reproduce_paper(replace(plan, stages=("case",)))
+    stages = json.loads((plan.out / "run.json").read_text())["stages"]
+    used = {"seeds": 1, "faithful_tests": 5, "removal_train": None, "precision": "float32"}
+    assert stages["case"] == used
+    sizes = replace(plan, **asked).sizes
+    assert {name: getattr(sizes, name) for name in asked} == asked
+    reproduce_paper(replace(plan, stages=("case",), **asked))
+    stages = json.loads((plan.out / "run.json").read_text())["stages"]
+    assert stages["case"] == {**asked, "precision": "float32"}
 
 
 def test_published_numbers():

@@ -43,6 +43,7 @@ from spanfluence.tail import checked_precision
 from spanfluence.units import Example, Span
 
 FORMAT = "spanfluence.evaluation/1"
+EXPLAINED, QUICK_EXPLAINED = 200, 20
 # Stages that retrain, or cost most, stand last.
 STAGES: dict[str, Callable[[Bench], list[Table]]] = {
     "agreement": lambda bench: _agreement(bench),
@@ -192,7 +193,7 @@ def open_bench(
     out: Path,
     *,
     train: Sequence[Example] | None = None,
-    explained: int = 200,
+    explained: int = EXPLAINED,
     sizes: Sizes | None = None,
     methods: Mapping[str, Asked] | None = None,
     precision: str = "float32",
@@ -296,6 +297,7 @@ def _write_page(bench: Bench, out: Path, stage: str) -> None:
         "stages": {
             **earlier_stages(out, FORMAT, bench.settings()),
             stage: {
+                "explained": len(bench.tests),
                 "sizes": asdict(bench.sizes),
                 "methods": dict(bench.methods),
                 "precision": bench.retrainer.precision,
@@ -323,7 +325,7 @@ def evaluate_run(
     stages: Sequence[str] | None = None,
     train: Path | None = None,
     methods: Sequence[str] | None = None,
-    explained: int = 200,
+    explained: int | None = None,
     quick: bool = False,
     changes: Sequence[str] | None = None,
     precision: str = "float32",
@@ -332,7 +334,12 @@ def evaluate_run(
     show: bool = False,
     columns: Mapping[str, str] | None = None,
 ) -> list[Table]:
-    """The command: read the files (`columns`: keywords of `load_examples`), run the stages."""
+    """The command: read the files (`columns`: keywords of `load_examples`), run the stages.
+
+    `explained`: how many tests; where it is not given, few of them for a quick look.
+    """
+    if explained is None:
+        explained = QUICK_EXPLAINED if quick else EXPLAINED
     chosen_stages(stages)  # a wrong name is told before anything is loaded
     checked_precision(precision)
     sizes = changed_sizes(Sizes.quick() if quick else Sizes(), changes or ())
@@ -342,7 +349,7 @@ def evaluate_run(
         load_examples(tests, **named),
         out,
         train=None if train is None else load_examples(train, **named),
-        explained=min(explained, 20) if quick else explained,
+        explained=explained,
         sizes=sizes,
         methods=chosen_methods(methods),
         precision=precision,

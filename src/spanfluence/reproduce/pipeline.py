@@ -48,14 +48,14 @@ RECIPES: dict[str, dict[str, Any]] = {
     "sentihood": {"learning_rate": 3e-4, "batch_size": 32, "epochs": 10, "patience": 3},
 }
 FORMAT = "spanfluence.reproduction/1"
-RECORDED = ("seeds", "removal_train", "faithful_tests", "precision")
-"""Settings of a stage that may differ from call to call."""
+GIVEN_SIZES = ("seeds", "removal_train", "faithful_tests")
+"""Sizes that the user may choose, from call to call."""
 CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is reproduced, from what, and where it goes."""
+    """What is reproduced, from what, and where it goes; sizes that are not given are those of `Sizes`."""
 
     dataset: str
     data: Path
@@ -68,9 +68,9 @@ class Plan:
     stages: tuple[str, ...] = ()
     quick: bool = False
     curvature: str = "lissa"
-    seeds: int = 3
+    seeds: int | None = None
     removal_train: int | None = None
-    faithful_tests: int = 50
+    faithful_tests: int | None = None
     precision: str = "float32"
     memory_bytes: int = MEMORY
     seed: int = 0
@@ -90,17 +90,13 @@ class Plan:
 
     @property
     def sizes(self) -> Sizes:
-        """The paper's sizes, or small ones."""
+        """The paper's sizes, or small ones; what was asked for by name holds in both."""
+        given = {name: getattr(self, name) for name in GIVEN_SIZES}
+        asked = {name: value for name, value in given.items() if value is not None}
         ks = paper.KS[self.dataset]
         if self.quick:
-            return Sizes.quick(ks=ks, curve=CURVE[:7], removal_train=None)
-        return Sizes(
-            ks=ks,
-            curve=CURVE,
-            seeds=self.seeds,
-            removal_train=self.removal_train,
-            faithful_tests=self.faithful_tests,
-        )
+            return Sizes.quick(**{"ks": ks, "curve": CURVE[:7], "removal_train": None, **asked})
+        return Sizes(ks=ks, curve=CURVE, **asked)
 
     @property
     def methods(self) -> dict[str, Asked]:
@@ -292,7 +288,8 @@ def _write(
     )
     write_text_atomic(plan.out / "REPORT.md", render(result))
     same = {"seed": plan.seed, "of": of}
-    settings = {name: getattr(plan, name) for name in RECORDED}
+    sizes = {name: getattr(bench.sizes, name) for name in GIVEN_SIZES}
+    settings = {**sizes, "precision": plan.precision}
     stages = {**earlier_stages(plan.out, FORMAT, same), stage: settings}
     data = {**asdict(result), "tables": sorted(found), "data": content_fingerprint(bench.train)}
     write_record(plan.out, FORMAT, {**same, "stages": stages, **data})
