@@ -13,7 +13,13 @@ from spanfluence import Example, Span, Unit, scoring
 from spanfluence.curvature.lissa import Lissa
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.evaluation import ablation, faithful, planted, removal, sanity
-from spanfluence.evaluation.agreement import PAPER_SIGN, Judge, agreement_table, curve_table
+from spanfluence.evaluation.agreement import (
+    MEASURES,
+    PAPER_SIGN,
+    Judge,
+    agreement_table,
+    curve_table,
+)
 from spanfluence.evaluation.bench import draw, rank_votes
 from spanfluence.evaluation.faithful import FURTHER, faithfulness_table
 from spanfluence.evaluation.lds import lds_table, span_lds_table
@@ -123,7 +129,11 @@ def test_a_single_class(bench):
 
 def test_curves_have_a_row_for_each_k(bench):
     table = curve_table(bench, Judge(bench))
-    assert [row["K"] for row in table.rows if row["method"] == "pinpoint"] == [1, 2, 5, 10]
+    own = [row for row in table.rows if row["method"] == "pinpoint"]
+    assert [row["K"] for row in own] == [1, 2, 5, 10]
+    assert all(ordered(row[measure]) for row in own for measure in MEASURES.values())
+    whole = column(agreement_table(bench, Judge(bench)), "Sag(5)")["pinpoint"]
+    assert own[2]["Sag"] == whole  # one interval, wherever it is shown
 
 
 def faithful_methods(*names: str) -> dict:
@@ -141,7 +151,8 @@ def test_faithfulness_repeats_what_is_drawn(bench):
     assert column(table, "repetitions") == {**once, "tracin++": 2, "if++": 2}
     tests = dict.fromkeys([*once, "tracin++"], 5)
     assert column(table, "tests") == {**tests, "if++": 3}
-    assert all(ordered(cell) for cell in column(table, "mean").values())
+    for cells in (column(table, "mean"), column(table, "var.")):
+        assert all(ordered(cell) for cell in cells.values())
     means = {name: cell.mean for name, cell in column(table, "mean").items()}
     assert means["tracin++"] > 95  # points this close order alike
     assert means["gradient cosine"] > means["random"]

@@ -9,10 +9,12 @@ from types import SimpleNamespace
 
 import benches
 import pytest
+from matplotlib.figure import Figure
 
 from spanfluence import Example, Unit, scoring, train_classifier
 from spanfluence.data import save_examples
 from spanfluence.errors import InputError
+from spanfluence.evaluation import figures
 from spanfluence.evaluation.figures import bar_figure, curve_figure, text_figure, wrapped
 from spanfluence.evaluation.runner import (
     changed_sizes,
@@ -306,6 +308,20 @@ def test_texts_as_a_picture(tmp_path):
     rows = [(f"method {i}", "$9 and **a span_** of $8^ more words " * 5) for i in range(9)]
     text_figure("A **test** of it", rows, tmp_path / "t.png")
     assert png_size(tmp_path / "t.png") > (800, 400)
+
+
+def test_lines_with_intervals_have_a_band(tmp_path):
+    rows = [
+        {"method": "a", "K": k, "Sag": Interval(k, k - 1, k + 1), "Lag": float(k)} for k in (1, 2)
+    ]
+    panel = Figure().subplots()
+    figures._curves(panel, Table("c", "C", rows), "Sag", "a")
+    (band,) = panel.collections
+    assert band.get_datalim(panel.transData).intervaly.tolist() == [0, 3]
+    assert panel.lines[0].get_ydata().tolist() == [1, 2]
+    plain = Figure().subplots()
+    figures._curves(plain, Table("c", "C", rows), "Lag", "a")
+    assert not plain.collections
 
 
 def test_figures(tmp_path):

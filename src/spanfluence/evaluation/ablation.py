@@ -29,7 +29,7 @@ from spanfluence.evaluation.span_removal import (
 )
 from spanfluence.evaluation.tables import Table
 from spanfluence.methods import CHOICES, METHODS
-from spanfluence.metrics import Interval, bootstrap, bootstrap_lds
+from spanfluence.metrics import Interval, bootstrap
 from spanfluence.model import TextClassifier
 from spanfluence.units import Example
 
@@ -131,9 +131,7 @@ def _differences(found: Evidence, name: str, share: float) -> dict[str, Interval
     lds, falls = found.lds, found.falls
     return {
         f"planted{MINUS}": bootstrap(planted, groups=triggers) if planted else None,
-        f"Span-LDS{MINUS}": bootstrap_lds(
-            lds.predicted[name], lds.actual, minus=lds.predicted[BASE]
-        ),
+        f"Span-LDS{MINUS}": lds.interval(lds.predicted[name], minus=lds.predicted[BASE]),
         f"span-Ral{MINUS}": falls[name][share].interval(
             falls[name][share].rows - falls[BASE][share].rows
         )

@@ -10,8 +10,8 @@ import numpy as np
 from spanfluence.evaluation.agreement import PAPER_SIGN, Judge, both_signs, values_of_tests
 from spanfluence.evaluation.bench import Bench
 from spanfluence.evaluation.faithful import Repeated
-from spanfluence.evaluation.tables import Cell, Table, percent, shown
-from spanfluence.metrics import Interval, bootstrap
+from spanfluence.evaluation.tables import Cell, Table, mean_percent, shown
+from spanfluence.metrics import Interval
 from spanfluence.reproduce import paper
 
 PAIRS = (
@@ -80,7 +80,7 @@ def faithfulness_claims(bench: Bench, found: Sequence[Repeated]) -> Table:
         a, b = (_spread(by_name[name], what, count) for name in (more, less))
         column = 0 if what == "Spearman" else 1
         theirs = [paper.FAITHFULNESS[name][column] for name in (more, less)]
-        gap = _gap(bench, a, b)
+        gap = mean_percent(a - b, bench.sentences)
         rows.append(
             {
                 "finding": f"{what}: {more} above {less}",
@@ -108,7 +108,7 @@ def _claim(
     ours = _pair(values, more, less, "")
     if ours is None:
         return []
-    gap = _gap(bench, *ours)
+    gap = mean_percent(ours[0] - ours[1], bench.sentences)
     row: dict[str, Cell] = {
         "finding": _finding(more, less),
         "paper": _published(dataset, more, less),
@@ -118,7 +118,7 @@ def _claim(
     }
     theirs = _pair(values, more, less, PAPER_SIGN)
     if theirs is not None:
-        gap = _gap(bench, *theirs)
+        gap = mean_percent(theirs[0] - theirs[1], bench.sentences)
         row["difference, paper's sign"], row["holds, paper's sign"] = gap, answer(gap)
     return [row]
 
@@ -133,11 +133,6 @@ def _pair(
         return None
     a, b = (values.get(own, values[p]) for own, p in zip(signed, plain, strict=True))
     return a, b
-
-
-def _gap(bench: Bench, a: np.ndarray, b: np.ndarray) -> Interval:
-    sentences = bench.sentences[: len(a)]
-    return percent(bootstrap(a - b, groups=sentences, equal_groups=False))
 
 
 def answer(gap: Interval) -> str:
