@@ -80,10 +80,11 @@ def test_the_report_has_every_table_and_figure(plan):
         assert f"\n## {heading}\n" in report
     assert "| tracin+ (paper's sign) | 22.65 |" in report
     assert "| tracin++ | 23.92 |" in report
-    assert "| Sag(10): tracin++ above if++ | 23.92 against 21.74 |" in report
-    assert "| Lag(10): tracin+ above if+ | 8.60 against 25.66 |" in report
-    assert "| tracin++ falls with K: Sag(10) above Sag(100) | 23.92 against 21.32 |" in report
-    assert "| variance of Spearman: if++ above tracin++ | 20.50 against 3.57 |" in report
+    assert "| Sag(10): tracin++ above if++ | 23.92 against 21.74 | yes |" in report
+    assert "| Lag(10): tracin+ above if+ | 8.60 against 25.66 | no |" in report
+    assert "| tracin++ falls with K: Sag(10) above Sag(100) | 23.92 against 21.32 | yes |" in report
+    assert "| Lag(10): tracin++ above bm25 |  |  |" in report
+    assert "| variance of Spearman: if++ above tracin++ | 20.50 against 3.57 | yes |" in report
     for row in ("random", "bm25", "embedding", "gradient cosine", "pinpoint"):
         assert f"| {row} |  |" in report.split("## Faithfulness")[1].split("\n## ")[0]
     assert "| control | 55.11 |" in report
