@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from dataclasses import fields, replace
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from matplotlib.figure import Figure
 
 from spanfluence import Example, Unit, scoring, train_classifier
 from spanfluence.data import save_examples
-from spanfluence.errors import InputError
+from spanfluence.errors import InputError, MissingExtra
 from spanfluence.evaluation import figures
 from spanfluence.evaluation.figures import bar_figure, curve_figure, text_figure, wrapped
 from spanfluence.evaluation.runner import (
@@ -167,6 +168,13 @@ def test_tables_are_read_again_where_they_are_of_the_same_thing(tmp_path):
     assert read_tables(tmp_path, "this model") == {"t": table}
     assert read_tables(tmp_path, "that model") == {}
     assert read_tables(tmp_path / "none", "this model") == {}
+
+
+def test_a_missing_package_is_told_before_anything_is_scored(evaluated_run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(MissingExtra, match="BM25 needs the package 'bm25s'"):
+        benches.make_bench(evaluated_run, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_tests_without_spans(evaluated_run, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from dataclasses import replace
 from xml.sax.saxutils import escape, quoteattr
 
@@ -13,7 +14,7 @@ import tiny
 
 from spanfluence.data import load_examples, save_examples
 from spanfluence.data.mams import load_mams
-from spanfluence.errors import InputError
+from spanfluence.errors import InputError, MissingExtra
 from spanfluence.reproduce import paper, pipeline
 from spanfluence.reproduce.cases import bold, is_paper_case
 from spanfluence.reproduce.pipeline import Plan, reproduce_paper
@@ -182,6 +183,13 @@ def test_spans_that_the_model_does_not_read_are_left_out(plan, data, tmp_path, m
     reproduce_paper(whole)
     assert "2 of 14 tests are left out: the model does not read their spans" in said
     assert json.loads((plan.out / "run.json").read_text())["counts"]["explained"] == 12
+
+
+def test_a_missing_package_is_told_before_training(plan, monkeypatch):
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(MissingExtra, match="BM25 needs the package 'bm25s'"):
+        reproduce_paper(plan)
+    assert not plan.out.exists()
 
 
 def test_a_stage_that_is_none(plan):

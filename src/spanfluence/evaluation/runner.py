@@ -8,7 +8,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from spanfluence.baselines import Embedder
+from spanfluence.baselines import Embedder, bm25_package
 from spanfluence.data import fingerprint, load_examples
 from spanfluence.errors import InputError
 from spanfluence.evaluation.ablation import ablation_table
@@ -207,6 +207,7 @@ def open_bench(
     `precision`: of the matrix products of retrainings.
     """
     read_record(out, FORMAT)  # told before hours of work
+    bm25_package()
     run = RunFolder.open(run_path)
     if train is None:
         train = run.training_examples()

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from spanfluence.baselines import Embedder
+from spanfluence.baselines import Embedder, bm25_package
 from spanfluence.curvature.lissa import Lissa
 from spanfluence.errors import InputError
 from spanfluence.evaluation.agreement import PAPER_SIGN, Judge, agreement_table, curve_table
@@ -113,6 +113,7 @@ class Plan:
 def reproduce_paper(plan: Plan) -> Path:
     """Run the plan; returns the path of REPORT.md."""
     read_record(plan.out, FORMAT)  # told before hours of work
+    bm25_package()
     splits = load_splits(plan.dataset, plan.data)
     whole = splits["train"]
     if plan.quick:
