@@ -156,9 +156,7 @@ def reproduce(
     ] = None,
     spans: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder with train.jsonl, dev.jsonl and test.jsonl by 'spanfluence spans'."
-        ),
+        typer.Option(help="Folder with train.jsonl and test.jsonl by 'spanfluence spans'."),
     ] = None,
     reader: Annotated[
         Path | None, typer.Option(help="A reading-comprehension model to annotate spans with.")

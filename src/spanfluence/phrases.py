@@ -83,6 +83,11 @@ def word_runs(texts: Sequence[str]) -> dict[tuple[str, ...], set[int]]:
     return places
 
 
+def has_words(text: str, phrase: str) -> bool:
+    """Whether a text has the words of a phrase (a run of words) in a row: "with" does not have "it"."""
+    return f" {phrase} " in f" {' '.join(words(text))} "
+
+
 def _grouped(phrases: Sequence[Phrase]) -> list[Phrase]:
     """Parts and extensions of a phrase become its variants; the least likely of all of them places it."""
     groups: list[Phrase] = []
