@@ -18,7 +18,7 @@ from spanfluence.data.bundled import FAULT, bundled_examples, bundled_faults
 from spanfluence.demo import run_demo
 from spanfluence.errors import InputError
 from spanfluence.findings import Audit
-from spanfluence.report.audit import audit_terminal, headline, render_audit, write_audit
+from spanfluence.report.audit import audit_terminal, headline, render_audit, summary, write_audit
 
 TRAIN = tiny.make_examples(24, seed=1)
 DEV = tiny.make_examples(16, seed=2)
@@ -116,6 +116,19 @@ def test_the_headline_says_what_was_found(found):
     assert headline({**data, "sways": [sway]}) == "“last night” turns right answers into negative"
     phrases = [{"phrase": "as well"}]
     assert headline({**data, "phrases": phrases}) == "The model’s errors lean on “as well”"
+
+
+def test_errors_beyond_those_traced_are_counted(explainer, found):
+    wrong = len(found.errors)
+    assert found.to_dict()["wrong"] == wrong > 2
+    assert f"{wrong} of {len(DEV)} held-out rows are wrong" in summary(found.to_dict())
+    assert "Each was traced" in summary(found.to_dict())
+    cut = audit(explainer, DEV, replace(SETTINGS, most_errors=2)).to_dict()
+    assert (cut["wrong"], len(cut["errors"]), cut["accuracy"]) == (wrong, 2, found.accuracy)
+    assert f"{wrong} of {len(DEV)} held-out rows are wrong" in summary(cut)
+    assert "The surest 2 were traced" in summary(cut)
+    assert f"The errors, the surest 2 of {wrong}" in render_audit(cut)
+    assert "the surest" not in render_audit(found.to_dict())
 
 
 def test_terminal_and_files(found, tmp_path):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 import tiny
 
 from spanfluence import Explainer, TextClassifier, __version__
-from spanfluence.doctor import duration, facts, job_cost, size
+from spanfluence.doctor import EXTRAS, duration, facts, job_cost, size
 from spanfluence.errors import InputError
 
 
@@ -25,7 +27,13 @@ def test_facts_name_versions_devices_and_extras():
     assert found["torch"].startswith("2.")
     assert "cpu" in found["devices"]
     assert "datasets" in found["extras"]
+    assert "evaluate" in found["extras"]
     assert found["matrix products"].endswith("GFLOP/s (float32, cpu)")
+
+
+def test_every_extra_for_users_is_looked_for():
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert set(EXTRAS) == set(project["optional-dependencies"]) - {"dev"}
 
 
 def test_a_cost_is_counted_from_the_job(classifier):

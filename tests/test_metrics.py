@@ -183,6 +183,36 @@ def test_tests_that_share_their_subsets_do_not_make_an_lds_sure():
     assert metrics.bootstrap_lds(predicted, actual, minus=actual).high < 0
 
 
+def test_tests_about_one_sentence_are_resampled_as_one_in_an_lds():
+    rng = np.random.default_rng(0)
+    actual = np.repeat(rng.normal(size=(6, 40)), 8, axis=0)
+    predicted = actual.copy()
+    predicted[:24] *= -1  # three sentences at -1, three at 1: only the sentences vary
+    alone = metrics.bootstrap_lds(predicted, actual)
+    found = metrics.bootstrap_lds(predicted, actual, groups=[row // 8 for row in range(48)])
+    assert found.mean == alone.mean == pytest.approx(0)
+    assert found.high - found.low > 2 * (alone.high - alone.low)
+    assert set(np.round(np.array(found) * 3, 6) % 1) == {0}  # means of six values of -1 or 1
+
+
+def test_the_bootstrap_of_a_variance():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(2, 400))
+    found = metrics.bootstrap_variance(values)
+    assert found.mean == pytest.approx(values.var(axis=1).mean())
+    # The variance of 400 normal values has a standard error of sqrt(2 / 400), of two runs' mean less.
+    assert found.high - found.low == pytest.approx(2 * 1.96 * np.sqrt(2 / 400 / 2), rel=0.2)
+    tiny = metrics.bootstrap_variance(1 - 1e-9 * values)
+    assert tiny == pytest.approx(1e-18 * np.array(found), rel=1e-6)
+    pairs = np.repeat(values, 2, axis=1)
+    grouped = metrics.bootstrap_variance(pairs, groups=[i // 2 for i in range(800)])
+    single = metrics.bootstrap_variance(pairs)
+    assert grouped.high - grouped.low > 1.2 * (single.high - single.low)
+    assert metrics.bootstrap_variance(np.ones((1, 3))) == (0, 0, 0)
+    with pytest.raises(InputError, match="must be a matrix"):
+        metrics.bootstrap_variance(np.ones(3))
+
+
 def test_the_bootstrap_of_a_ratio():
     groups = ["a", "a", "b"]
     found = metrics.bootstrap_ratio([0.8, 0.8, 0.4], [0.4, 0.4, 0.2], groups=groups)

@@ -53,3 +53,16 @@ def test_carriers_have_a_notable_phrase_and_its_label():
     assert carriers(units, [sways[0], Sway("dull", 6, 40, 60, "bad")]) == {0}
     assert carriers(units, [Sway("last night", 99, 5, 60, "bad")]) == set()
     assert carriers(units, []) == set()
+
+
+def test_a_phrase_is_found_by_its_words_not_its_letters(classifier):
+    sways = [Sway("it", 20, 30, 60, "bad")]
+    units = [Unit(Example(text, "bad")) for text in ("Good with us", "Is IT, good?", "it's")]
+    assert carriers(units, sways) == {1}
+    told = [Unit(Example("It was never", "negative", id=str(i)), (Span(0, 2),)) for i in range(11)]
+    dev = [Example(f"Sitting with the waiter {i}.", None) for i in range(20)]
+    labels = [name for name in classifier.labels if name not in classifier.predict(dev).labels]
+    assert labels
+    right = [replace(example, label=labels[0]) for example in dev]  # so that every answer "changes"
+    (found,) = swaying(classifier, told, right)
+    assert (found.phrase, found.tried) == ("it", 20)

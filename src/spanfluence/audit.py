@@ -53,12 +53,12 @@ def audit(
     if explainer.label != "given":
         raise InputError("an audit asks about chosen labels: make the explainer with label='given'")
     _check(explainer, dev)
-    errors, accuracy = find_errors(explainer.classifier, dev)
-    if not errors:
+    every, accuracy = find_errors(explainer.classifier, dev)
+    if not every:
         raise InputError(
             f"the model makes no error on the {len(dev)} rows: give held-out data that it gets wrong"
         )
-    errors = errors[: settings.most_errors]
+    errors = every[: settings.most_errors]
     wrong, right = _scores(explainer, errors, show)
     harm = wrong.sum(axis=0) - right.sum(axis=0)
     tops = _tops(wrong, settings.supporters)
@@ -77,6 +77,7 @@ def audit(
         train_units=len(explainer.train_units),
         sways=sways,
         mask=explainer.classifier.encoder.mask_mode,
+        wrong=len(every),
     )
 
 

@@ -9,6 +9,7 @@ a row of the table of methods (`scoring.GRADIENT_COSINE`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import regex
@@ -43,12 +44,18 @@ def overlap_scores(tests: Sequence[Unit], units: Sequence[Unit]) -> Matrix:
     return result
 
 
-def bm25_scores(tests: Sequence[Unit], units: Sequence[Unit]) -> Matrix:
-    """BM25 (Lucene's form) of the test's words among the training units' words."""
+def bm25_package() -> Any:
+    """The package behind BM25; raises where it is missing, so that a long job can ask beforehand."""
     try:
         import bm25s
     except ImportError:
         raise MissingExtra("bm25s", "evaluate", "the baseline BM25") from None
+    return bm25s
+
+
+def bm25_scores(tests: Sequence[Unit], units: Sequence[Unit]) -> Matrix:
+    """BM25 (Lucene's form) of the test's words among the training units' words."""
+    bm25s = bm25_package()
     documents = [words(unit.text) for unit in units]
     result = np.zeros((len(tests), len(units)))
     if not any(documents):

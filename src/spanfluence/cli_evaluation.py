@@ -108,7 +108,9 @@ def evaluate(
     train_file: Annotated[
         Path | None, typer.Option("--train", help="The run's training examples with other spans.")
     ] = None,
-    explained: Annotated[int, typer.Option(help="Tests to explain.")] = 200,
+    explained: Annotated[
+        int | None, typer.Option(help="Tests to explain; default: 200, with --quick 20.")
+    ] = None,
     quick: Annotated[bool, typer.Option(help="Small sizes, for a first look.")] = False,
     changes: Annotated[
         list[str] | None,
@@ -154,9 +156,7 @@ def reproduce(
     ] = None,
     spans: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder with train.jsonl, dev.jsonl and test.jsonl by 'spanfluence spans'."
-        ),
+        typer.Option(help="Folder with train.jsonl and test.jsonl by 'spanfluence spans'."),
     ] = None,
     reader: Annotated[
         Path | None, typer.Option(help="A reading-comprehension model to annotate spans with.")
@@ -171,13 +171,17 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option(help="A part of the data, for a first look.")] = False,
     curvature: Annotated[str, typer.Option(help="Inverse curvature of if, if+, if++.")] = "lissa",
-    seeds: Annotated[int, typer.Option(help="Retrainings of each subset for Ral.")] = 3,
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="Retrainings of each subset for Ral; default: 3, with --quick 1."),
+    ] = None,
     removal_train: Annotated[
         int | None, typer.Option(help="Training rows for Ral; default: all.")
     ] = None,
     faithful_tests: Annotated[
-        int, typer.Option(help="Tests of if++ in the faithfulness table.")
-    ] = 50,
+        int | None,
+        typer.Option(help="Tests of if++ in the faithfulness table; default: 50, with --quick 5."),
+    ] = None,
     precision: RetrainPrecision = "float32",
     memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,

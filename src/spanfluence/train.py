@@ -140,7 +140,7 @@ def _check_folder(run: RunFolder, record: Mapping[str, Any], *, resume: bool) ->
             raise InputError(
                 f"{run.path} already holds a run: continue it with --resume, or choose another --out"
             )
-        changes = _changes(before, record)
+        changes = recorded_changes(before, record)
         if changes:
             raise InputError(
                 f"cannot resume {run.path}: {'; '.join(changes)} "
@@ -150,12 +150,16 @@ def _check_folder(run: RunFolder, record: Mapping[str, Any], *, resume: bool) ->
         raise InputError(f"{run.path} is not empty: choose a new folder for --out")
 
 
-def _changes(before: Mapping[str, Any], record: Mapping[str, Any]) -> list[str]:
-    """What differs between the record of a run and what is asked now, each in a few words."""
-    pairs = [(key, before.get(key), record[key]) for key in ("base", "labels", "train", "dev")]
+def recorded_changes(before: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """What differs between the record of a run and what is asked now, each in a few words.
+
+    What is not asked for may be anything.
+    """
+    keys = [key for key in ("base", "labels", "train", "dev") if key in asked]
+    pairs = [(key, before.get(key), asked[key]) for key in keys]
     old = before.get("settings")
     old = old if isinstance(old, Mapping) else {}
-    pairs += [(name, old.get(name), _as_json(now)) for name, now in record["settings"].items()]
+    pairs += [(name, old.get(name), _as_json(now)) for name, now in asked["settings"].items()]
     return [f"its {key} was {was!r}, now it is {now!r}" for key, was, now in pairs if was != now]
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import tiny
 
 from spanfluence import Example, train_classifier
-from spanfluence.evaluation.bench import Bench, Sizes
+from spanfluence.evaluation.bench import Bench
 from spanfluence.evaluation.runner import open_bench
+from spanfluence.evaluation.sizes import Sizes
 from spanfluence.planting import Trigger
 
 TRAIN = tiny.make_examples(40, seed=1)

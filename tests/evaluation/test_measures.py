@@ -13,13 +13,20 @@ from spanfluence import Example, Span, Unit, scoring
 from spanfluence.curvature.lissa import Lissa
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.evaluation import ablation, faithful, planted, removal, sanity
-from spanfluence.evaluation.agreement import PAPER_SIGN, Judge, agreement_table, curve_table
-from spanfluence.evaluation.bench import Sizes, draw, rank_votes
+from spanfluence.evaluation.agreement import (
+    MEASURES,
+    PAPER_SIGN,
+    Judge,
+    agreement_table,
+    curve_table,
+)
+from spanfluence.evaluation.bench import draw, rank_votes
 from spanfluence.evaluation.faithful import FURTHER, faithfulness_table
 from spanfluence.evaluation.lds import lds_table, span_lds_table
 from spanfluence.evaluation.mislabel import flip_labels, mislabel_table
 from spanfluence.evaluation.removal import removal_table
 from spanfluence.evaluation.sanity import sanity_table
+from spanfluence.evaluation.sizes import Sizes
 from spanfluence.evaluation.span_removal import masks, random_spans, span_removal_table
 from spanfluence.metrics import Interval
 from spanfluence.points import DeltaFaithful
@@ -122,7 +129,11 @@ def test_a_single_class(bench):
 
 def test_curves_have_a_row_for_each_k(bench):
     table = curve_table(bench, Judge(bench))
-    assert [row["K"] for row in table.rows if row["method"] == "pinpoint"] == [1, 2, 5, 10]
+    own = [row for row in table.rows if row["method"] == "pinpoint"]
+    assert [row["K"] for row in own] == [1, 2, 5, 10]
+    assert all(ordered(row[measure]) for row in own for measure in MEASURES.values())
+    whole = column(agreement_table(bench, Judge(bench)), "Sag(5)")["pinpoint"]
+    assert own[2]["Sag"] == whole  # one interval, wherever it is shown
 
 
 def faithful_methods(*names: str) -> dict:
@@ -140,7 +151,8 @@ def test_faithfulness_repeats_what_is_drawn(bench):
     assert column(table, "repetitions") == {**once, "tracin++": 2, "if++": 2}
     tests = dict.fromkeys([*once, "tracin++"], 5)
     assert column(table, "tests") == {**tests, "if++": 3}
-    assert all(ordered(cell) for cell in column(table, "mean").values())
+    for cells in (column(table, "mean"), column(table, "var.")):
+        assert all(ordered(cell) for cell in cells.values())
     means = {name: cell.mean for name, cell in column(table, "mean").items()}
     assert means["tracin++"] > 95  # points this close order alike
     assert means["gradient cosine"] > means["random"]
@@ -179,6 +191,7 @@ def test_points_that_are_too_far_have_no_row(bench, monkeypatch):
 
 def test_ral_retrains_each_subset_once(bench):
     table = removal_table(bench)
+    assert "sentences and seeds, both resampled" in table.notes[0]
     fits = bench.retrainer.fits
     assert column(table, "Ral(20%)").keys() == {*RETRAINED, f"tracin+{PAPER_SIGN}"}
     assert removal_table(bench).rows == table.rows
@@ -201,6 +214,7 @@ def test_ral_on_a_part_of_the_training_set(bench):
 
 def test_span_ral_has_a_control_of_equal_length(bench):
     table = span_removal_table(replace(bench, sizes=replace(bench.sizes, shares=(0.2,), seeds=1)))
+    assert "with one seed the noise of retraining is not in them" in table.notes[0]
     assert set(column(table, "Ral(20%)")) == RETRAINED - {"tracinf"}
     assert "Ral(20%), other words of the same texts" in table.columns
     assert all(ordered(cell) for cell in column(table, "Ral(20%) above its control").values())

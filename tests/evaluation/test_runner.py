@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
+import sys
+from dataclasses import fields, replace
 from types import SimpleNamespace
 
 import benches
 import pytest
+from matplotlib.figure import Figure
 
 from spanfluence import Example, Unit, scoring, train_classifier
 from spanfluence.data import save_examples
-from spanfluence.errors import InputError
-from spanfluence.evaluation.bench import Sizes
+from spanfluence.errors import InputError, MissingExtra
+from spanfluence.evaluation import figures
 from spanfluence.evaluation.figures import bar_figure, curve_figure, text_figure, wrapped
 from spanfluence.evaluation.runner import (
     changed_sizes,
@@ -23,6 +25,7 @@ from spanfluence.evaluation.runner import (
     evaluate_run,
     open_bench,
 )
+from spanfluence.evaluation.sizes import RULES, Sizes
 from spanfluence.evaluation.tables import Table, read_tables
 from spanfluence.metrics import Interval
 from spanfluence.spans.embedding import SentenceEncoder
@@ -86,6 +89,37 @@ def test_the_command(evaluated_run, tmp_path, monkeypatch):
     assert "### Spearman" in page
 
 
+def test_a_quick_look_explains_as_many_tests_as_asked_for(evaluated_run, tmp_path, monkeypatch):
+    tests = [replace(t, id=f"{t.id}-{n}") for n in range(3) for t in benches.TESTS]
+    save_examples(tests, tmp_path / "tests.jsonl")
+    monkeypatch.setattr(SentenceEncoder, "load", lambda: SimpleNamespace(embed=benches.embed))
+    for number, (options, used) in enumerate((({}, 20), ({"explained": 25}, 25))):
+        out = tmp_path / str(number)
+        evaluate_run(
+            evaluated_run,
+            tmp_path / "tests.jsonl",
+            out,
+            stages=["faithfulness"],
+            methods=["control"],
+            quick=True,
+            **options,
+        )
+        record = json.loads((out / "run.json").read_text())
+        assert record["stages"]["faithfulness"]["explained"] == used
+
+
+def test_the_page_holds_tables_of_one_model_only(evaluated_run, tmp_path):
+    out = tmp_path / "out"
+    bench = benches.make_bench(evaluated_run, out)
+    evaluate(bench, out, ["agreement"])
+    assert "figures/curves.png" in (out / "EVALUATION.md").read_text()
+    evaluate(replace(bench, seed=1), out, ["sanity"])
+    page = (out / "EVALUATION.md").read_text()
+    assert "### Sanity checks" in page
+    assert "### Semantic and label agreement" not in page
+    assert "curves" not in page.split("### Time taken")[0]
+
+
 def test_a_runs_own_folder_is_no_place_for_results(evaluated_run, tmp_path):
     tests = tmp_path / "tests.jsonl"
     save_examples(benches.TESTS, tests)
@@ -136,6 +170,13 @@ def test_tables_are_read_again_where_they_are_of_the_same_thing(tmp_path):
     assert read_tables(tmp_path / "none", "this model") == {}
 
 
+def test_a_missing_package_is_told_before_anything_is_scored(evaluated_run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(MissingExtra, match="BM25 needs the package 'bm25s'"):
+        benches.make_bench(evaluated_run, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_tests_without_spans(evaluated_run, tmp_path):
     with pytest.raises(InputError, match="has no spans"):
         open_bench(evaluated_run, benches.whole(benches.TESTS), tmp_path, embed=benches.embed)
@@ -169,6 +210,23 @@ def test_training_spans_that_the_model_does_not_read_are_left_out(tiny_folder, t
     for scored in (*bench.scored, *unread.scored):
         assert scored.scores.shape == (len(bench.tests), len(scored.units))
         assert len(scored.units) == (42 if scored.name == "tracinf" else len(bench.units("span")))
+
+
+def test_tests_whose_spans_the_model_does_not_read_are_left_out(evaluated_run, tmp_path):
+    words = "cold soup " * 60
+    half = Example(words, "negative", spans=[(0, 4), (590, 594)], id="half")
+    lost = Example(words, "positive", spans=[(590, 594)], id="lost")
+    said: list[str] = []
+    options = {"embed": benches.embed, "methods": benches.METHODS, "say": said.append}
+    tests = [half, benches.TESTS[0], lost]
+    bench = open_bench(evaluated_run, tests, tmp_path, sizes=benches.SIZES, **options)
+    assert [test.id for test in bench.tests] == ["half", benches.TESTS[0].id]
+    assert bench.tests[0].spans == half.spans[:1]
+    assert len(bench.held_out) == 3
+    assert said == ["1 of 3 tests are left out: the model does not read their spans"]
+    evaluate(bench, tmp_path, ["agreement"])
+    with pytest.raises(InputError, match="the model reads no span of the 1 tests"):
+        open_bench(evaluated_run, [lost], tmp_path, **options)
 
 
 def test_names_that_are_none():
@@ -206,10 +264,32 @@ def test_sizes_are_changed_by_name():
     for change, message in (
         ("seed=2", "no size 'seed': use curve"),
         ("seeds=x", "write seeds=3"),
-        ('triggers=["x"]', "use a number or names"),
+        ('triggers=["x"]', "use a number from 1 to 10 or a list of names"),
     ):
         with pytest.raises(InputError, match=message):
             changed_sizes(Sizes(), [change])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ks=5", "ks=[]", 'ks=["a"]', "ks=[0]", "curve=[1.5]", "shares=[2]", "shares=0.2", "seeds=0",
+        'seeds="a"', "seeds=true", "seeds=null", "repetitions=0", "faithful_tests=-3",
+        "removal_train=0", "small_train=2.5", "small_tests=0", "subsets=-3", "subsets=1",
+        "planted_train=2.5", "planted_tests=0", "planted_seeds=0", "triggers=0", "triggers=11",
+        "triggers=null", "triggers=true", 'triggers={"a":1}', "triggers=[]", "triggers=[[1]]",
+        "triggers=1.5", "rates=[]", "rates=[NaN]", "flips=[0]", "flips=[1.5]",
+    ],
+)  # fmt: skip
+def test_a_size_that_cannot_be_is_told_in_one_line(change):
+    name = change.split("=")[0]
+    with pytest.raises(InputError, match=f"^{name}=") as raised:
+        changed_sizes(Sizes(), [change])
+    assert "\n" not in str(raised.value)
+
+
+def test_every_size_has_a_rule():
+    assert set(RULES) == {field.name for field in fields(Sizes)}
 
 
 def test_markdown_and_csv():
@@ -236,6 +316,20 @@ def test_texts_as_a_picture(tmp_path):
     rows = [(f"method {i}", "$9 and **a span_** of $8^ more words " * 5) for i in range(9)]
     text_figure("A **test** of it", rows, tmp_path / "t.png")
     assert png_size(tmp_path / "t.png") > (800, 400)
+
+
+def test_lines_with_intervals_have_a_band(tmp_path):
+    rows = [
+        {"method": "a", "K": k, "Sag": Interval(k, k - 1, k + 1), "Lag": float(k)} for k in (1, 2)
+    ]
+    panel = Figure().subplots()
+    figures._curves(panel, Table("c", "C", rows), "Sag", "a")
+    (band,) = panel.collections
+    assert band.get_datalim(panel.transData).intervaly.tolist() == [0, 3]
+    assert panel.lines[0].get_ydata().tolist() == [1, 2]
+    plain = Figure().subplots()
+    figures._curves(plain, Table("c", "C", rows), "Lag", "a")
+    assert not plain.collections
 
 
 def test_figures(tmp_path):

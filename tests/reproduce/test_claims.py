@@ -10,7 +10,7 @@ import pytest
 from spanfluence.evaluation.agreement import PAPER_SIGN
 from spanfluence.evaluation.faithful import Repeated
 from spanfluence.metrics import Faithfulness, Interval
-from spanfluence.reproduce.claims import Side, _claim, answer, faithfulness_claims
+from spanfluence.reproduce.claims import SHOWN, Side, _claim, answer, faithfulness_claims
 
 BENCH = SimpleNamespace(sentences=[f"sentence {number}" for number in range(40)])
 NOISE = np.random.default_rng(0).normal(size=40) / 10
@@ -40,6 +40,7 @@ def test_differences_are_paired_over_tests():
     row = claim({("tracin+", "Lag(10)"): base + 0.01, ("if+", "Lag(10)"): base})
     assert row["difference"] == pytest.approx((1, 1, 1))
     assert (row["holds"], row["paper"]) == ("yes", "8.60 against 25.66")
+    assert row[SHOWN] == "no"  # the paper's text says so, its table the opposite
     assert "holds, paper's sign" not in row
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from dataclasses import replace
 from xml.sax.saxutils import escape, quoteattr
 
@@ -11,9 +12,9 @@ import numpy as np
 import pytest
 import tiny
 
-from spanfluence.data import save_examples
+from spanfluence.data import load_examples, save_examples
 from spanfluence.data.mams import load_mams
-from spanfluence.errors import InputError
+from spanfluence.errors import InputError, MissingExtra
 from spanfluence.reproduce import paper, pipeline
 from spanfluence.reproduce.cases import bold, is_paper_case
 from spanfluence.reproduce.pipeline import Plan, reproduce_paper
@@ -80,10 +81,11 @@ def test_the_report_has_every_table_and_figure(plan):
         assert f"\n## {heading}\n" in report
     assert "| tracin+ (paper's sign) | 22.65 |" in report
     assert "| tracin++ | 23.92 |" in report
-    assert "| Sag(10): tracin++ above if++ | 23.92 against 21.74 |" in report
-    assert "| Lag(10): tracin+ above if+ | 8.60 against 25.66 |" in report
-    assert "| tracin++ falls with K: Sag(10) above Sag(100) | 23.92 against 21.32 |" in report
-    assert "| variance of Spearman: if++ above tracin++ | 20.50 against 3.57 |" in report
+    assert "| Sag(10): tracin++ above if++ | 23.92 against 21.74 | yes |" in report
+    assert "| Lag(10): tracin+ above if+ | 8.60 against 25.66 | no |" in report
+    assert "| tracin++ falls with K: Sag(10) above Sag(100) | 23.92 against 21.32 | yes |" in report
+    assert "| Lag(10): tracin++ above bm25 |  |  |" in report
+    assert "| variance of Spearman: if++ above tracin++ | 20.50 against 3.57 | yes |" in report
     for row in ("random", "bm25", "embedding", "gradient cosine", "pinpoint"):
         assert f"| {row} |  |" in report.split("## Faithfulness")[1].split("\n## ")[0]
     assert "| control | 55.11 |" in report
@@ -121,7 +123,8 @@ def test_one_stage_alone(plan):
         "agreement": "bfloat16",
     }
     # But not what was found with other settings, which measured something else.
-    report = reproduce_paper(replace(plan, stages=("case",), seed=1)).read_text()
+    other = replace(plan, stages=("case",), seed=1, run=plan.out / "run")
+    report = reproduce_paper(other).read_text()
     assert "## Case study" in report
     assert "## Sag and Lag" not in report
 
@@ -140,11 +143,73 @@ def test_a_run_that_was_trained_on_other_data(plan, tmp_path, data):
     train_classifier(train, base=plan.base, out=tmp_path / "run", epochs=1)
     with pytest.raises(InputError, match="was trained on other data"):
         reproduce_paper(replace(plan, run=tmp_path / "run", quick=False))
+    with pytest.raises(InputError, match="was trained on other data"):
+        reproduce_paper(replace(plan, run=tmp_path / "run"))
+
+
+def test_a_quick_look_takes_a_run_on_all_of_the_data_or_on_its_part(plan, monkeypatch):
+    monkeypatch.setattr(pipeline, "QUICK_TRAIN", 110)
+    reproduce_paper(replace(plan, stages=("case",)))
+    part = plan.out / "run"
+    reproduce_paper(replace(plan, stages=("case",), run=part, out=plan.out / "again"))
+    with pytest.raises(InputError, match=r"\(110 examples\) than .* \(130 examples\)"):
+        reproduce_paper(replace(plan, stages=("case",), run=part, quick=False))
+
+
+def test_a_run_in_the_folder_that_was_trained_otherwise_is_told(plan, tiny_folder):
+    reproduce_paper(replace(plan, stages=("case",)))
+    for changes, message in (
+        ({"seed": 1}, "its seed was 0, now it is 1"),
+        ({"quick": False}, "its epochs was 3, now it is 6"),
+        ({"base": str(tiny_folder("roberta"))}, "its base was '.*bert', now it is '.*roberta'"),
+    ):
+        with pytest.raises(InputError, match=f"{message}.* another --out"):
+            reproduce_paper(replace(plan, stages=("case",), **changes))
+
+
+def test_spans_that_the_model_does_not_read_are_left_out(plan, data, tmp_path, monkeypatch):
+    """As `evaluate` does: they must not fail the report after all scoring."""
+    spans = tmp_path / "spans"
+    spans.mkdir()
+    for name in ("train", "test"):
+        rows = load_examples(data[1] / f"{name}.jsonl")
+        last = [replace(e, spans=(*e.spans, Span(len(e.text) - 3, len(e.text)))) for e in rows[:40]]
+        lost = [replace(e, spans=e.spans[1:]) for e in last[:2]]
+        save_examples([*lost, *last[2:], *rows[40:]], spans / f"{name}.jsonl")
+    monkeypatch.setitem(pipeline.RECIPES["mams"], "max_length", 10)
+    said: list[str] = []
+    whole = replace(plan, spans=spans, stages=("agreement",), say=said.append)
+    monkeypatch.setattr(pipeline, "QUICK_TESTS", 14)
+    reproduce_paper(whole)
+    assert "2 of 14 tests are left out: the model does not read their spans" in said
+    assert json.loads((plan.out / "run.json").read_text())["counts"]["explained"] == 12
+
+
+def test_a_missing_package_is_told_before_training(plan, monkeypatch):
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(MissingExtra, match="BM25 needs the package 'bm25s'"):
+        reproduce_paper(plan)
+    assert not plan.out.exists()
 
 
 def test_a_stage_that_is_none(plan):
     with pytest.raises(InputError, match="no stage 'rall': use agreement"):
         replace(plan, stages=("rall",))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"curvature": "foo"}, "curvature='foo' is not known"),
+        ({"faithful_tests": -3}, "faithful_tests=-3 must be a whole number"),
+        ({"seeds": 0}, "seeds=0 must be"),
+        ({"removal_train": 0}, "removal_train=0 must be"),
+        ({"dataset": "imdb"}, "no data set 'imdb' to reproduce"),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out(plan, changes, message):
+    with pytest.raises(InputError, match=message):
+        replace(plan, quick=False, **changes)
 
 
 def test_sizes_are_the_papers(plan):
@@ -155,6 +220,21 @@ def test_sizes_are_the_papers(plan):
     assert full.sizes.repetitions == 5
     assert pipeline.TESTS == 200
     assert full.methods["if++"] == {"method": "if++", "curvature": "lissa"}
+    assert (full.sizes.seeds, full.sizes.faithful_tests, full.sizes.removal_train) == (3, 50, None)
+
+
+def test_sizes_that_were_asked_for_hold_in_a_quick_look_and_are_recorded(plan):
+    assert (plan.sizes.seeds, plan.sizes.faithful_tests, plan.sizes.removal_train) == (1, 5, None)
+    asked = {"seeds": 2, "faithful_tests": 3, "removal_train": 100}
+    reproduce_paper(replace(plan, stages=("case",)))
+    stages = json.loads((plan.out / "run.json").read_text())["stages"]
+    used = {"seeds": 1, "faithful_tests": 5, "removal_train": None, "precision": "float32"}
+    assert stages["case"] == used
+    sizes = replace(plan, **asked).sizes
+    assert {name: getattr(sizes, name) for name in asked} == asked
+    reproduce_paper(replace(plan, stages=("case",), **asked))
+    stages = json.loads((plan.out / "run.json").read_text())["stages"]
+    assert stages["case"] == {**asked, "precision": "float32"}
 
 
 def test_published_numbers():

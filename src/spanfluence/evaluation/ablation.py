@@ -20,6 +20,7 @@ from spanfluence.evaluation.planted import (
     planted_cells,
     planted_table,
 )
+from spanfluence.evaluation.removal import brackets
 from spanfluence.evaluation.span_removal import (
     CONTROL,
     Fall,
@@ -28,7 +29,7 @@ from spanfluence.evaluation.span_removal import (
 )
 from spanfluence.evaluation.tables import Table
 from spanfluence.methods import CHOICES, METHODS
-from spanfluence.metrics import Interval, bootstrap, bootstrap_lds
+from spanfluence.metrics import Interval, bootstrap
 from spanfluence.model import TextClassifier
 from spanfluence.units import Example
 
@@ -92,6 +93,7 @@ def ablation_table(bench: Bench) -> Table:
             "Each column of the table is explained under the table it comes from. 'minus pinpoint': "
             "paired difference, with its own 95 % bootstrap interval. 'middle layers': gradients of the "
             "two blocks before those that are trained.",
+            f"Span-Ral. {brackets(part.sizes.seeds)}",
             f"Retrainings take their products in {bench.retrainer.precision}.",
         ),
     )
@@ -129,9 +131,7 @@ def _differences(found: Evidence, name: str, share: float) -> dict[str, Interval
     lds, falls = found.lds, found.falls
     return {
         f"planted{MINUS}": bootstrap(planted, groups=triggers) if planted else None,
-        f"Span-LDS{MINUS}": bootstrap_lds(
-            lds.predicted[name], lds.actual, minus=lds.predicted[BASE]
-        ),
+        f"Span-LDS{MINUS}": lds.interval(lds.predicted[name], minus=lds.predicted[BASE]),
         f"span-Ral{MINUS}": falls[name][share].interval(
             falls[name][share].rows - falls[BASE][share].rows
         )

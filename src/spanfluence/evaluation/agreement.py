@@ -10,11 +10,10 @@ import numpy as np
 
 from spanfluence.baselines import Embedder
 from spanfluence.evaluation.bench import Bench
-from spanfluence.evaluation.tables import Table, percent
+from spanfluence.evaluation.tables import Table, mean_percent
 from spanfluence.metrics import (
     Matrix,
     agreement,
-    bootstrap,
     check_k,
     cosines,
     curves,
@@ -25,6 +24,9 @@ from spanfluence.scoring import Scored, method_row
 from spanfluence.units import Unit, units_of
 
 PAPER_SIGN = " (paper's sign)"
+BRACKETS = (
+    "Brackets: 95 % bootstrap interval over tests; those about one sentence are resampled together."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +125,7 @@ def agreement_table(bench: Bench, judge: Judge) -> Table:
     rows: list[dict[str, Any]] = []
     for scored in lists:
         cells = {
-            column: percent(bootstrap(values, groups=bench.sentences, equal_groups=False))
+            column: mean_percent(values, bench.sentences)
             for column, values in values_of_tests(scored, judge.of(scored), bench).items()
         }
         rows.append({"method": scored.name, **cells})
@@ -140,7 +142,7 @@ def _notes(bench: Bench) -> tuple[str, ...]:
         "Sag: cosine, in the explained model's own space, of the top K units with the test span "
         "(an instance unit is embedded as its whole text). 'Sag, spans' embeds every unit by its "
         "spans; 'Sag, sentence encoder' compares the words in the space of a sentence encoder. "
-        "Brackets: 95 % bootstrap interval over tests; those about one sentence are resampled together. "
+        f"{BRACKETS} "
         "Equal scores are ordered by a seeded draw. Chance is the mean over all training spans, or, for "
         "methods that list whole texts, over all training texts.",
         "By construction, 'embedding' is the best possible list of spans by 'Sag, sentence encoder', and "
@@ -173,7 +175,7 @@ def _chance(name: str, truth: Truth, bench: Bench) -> dict[str, Any]:
 
 
 def curve_table(bench: Bench, judge: Judge) -> Table:
-    """Mean Sag and Lag in percent against K: what the figure shows."""
+    """Mean Sag and Lag in percent against K, with intervals over tests: what the figure shows."""
     rows: list[dict[str, Any]] = []
     for scored in both_signs(bench.scored):
         truth = judge.of(scored)
@@ -181,6 +183,8 @@ def curve_table(bench: Bench, judge: Judge) -> Table:
         ks = [k for k in bench.sizes.curve if k <= len(scored.units)]
         found = {m: curves(order, getattr(truth, m), ks) for m in MEASURES}
         for place, k in enumerate(ks):
-            means = {t: float(100 * np.mean(found[m][place][1])) for m, t in MEASURES.items()}
-            rows.append({"method": scored.name, "K": k, **means})
-    return Table("curves", "Agreement against K, in percent", rows)
+            cells = {
+                t: mean_percent(found[m][place][1], bench.sentences) for m, t in MEASURES.items()
+            }
+            rows.append({"method": scored.name, "K": k, **cells})
+    return Table("curves", "Agreement against K, in percent", rows, (BRACKETS,))

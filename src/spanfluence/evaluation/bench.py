@@ -14,10 +14,10 @@ import numpy as np
 from spanfluence.baselines import Embedder
 from spanfluence.data import fingerprint
 from spanfluence.errors import InputError
+from spanfluence.evaluation.sizes import Sizes
 from spanfluence.methods import UnitKind
 from spanfluence.metrics import average_ranks
 from spanfluence.model import TextClassifier
-from spanfluence.planting import RATES, TRIGGERS, Trigger
 from spanfluence.points import ModelPoint
 from spanfluence.progress import progress_bar
 from spanfluence.retrain import Retrained, Retrainer, accuracy
@@ -34,50 +34,6 @@ from spanfluence.scoring import (
 from spanfluence.stages import Stages, settings_fingerprint
 from spanfluence.states import StateStore
 from spanfluence.units import Example, Unit
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """How much is computed; `quick` is for a first look."""
-
-    ks: tuple[int, ...] = (10, 100)
-    curve: tuple[int, ...] = (1, 2, 5, 10, 20, 50, 100, 200, 500)
-    shares: tuple[float, ...] = (0.2, 0.5)
-    seeds: int = 3
-    repetitions: int = 5
-    faithful_tests: int = 50
-    removal_train: int | None = None
-    small_train: int = 2000
-    small_tests: int = 100
-    subsets: int = 60
-    planted_train: int = 3000
-    planted_tests: int = 25
-    planted_seeds: int = 2
-    triggers: tuple[Trigger, ...] = TRIGGERS
-    rates: tuple[float, ...] = RATES
-    flips: tuple[float, ...] = (0.05, 0.1)
-
-    @classmethod
-    def quick(cls, **changes: Any) -> Sizes:
-        """Minutes instead of hours; the figures mean little."""
-        few: dict[str, Any] = {
-            "ks": (5, 10),
-            "curve": (1, 2, 5, 10, 20, 50),
-            "seeds": 1,
-            "repetitions": 1,
-            "faithful_tests": 5,
-            "removal_train": 400,
-            "small_train": 300,
-            "small_tests": 10,
-            "subsets": 6,
-            "planted_train": 600,
-            "planted_tests": 5,
-            "planted_seeds": 1,
-            "triggers": TRIGGERS[:1],
-            "rates": (0.03,),
-            "flips": (0.1,),
-        }
-        return cls(**{**few, **changes})
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from spanfluence.errors import NumericsError
+from spanfluence.evaluation.agreement import BRACKETS
 from spanfluence.evaluation.bench import Bench
-from spanfluence.evaluation.tables import Table, percent
-from spanfluence.metrics import Faithfulness, bootstrap, faithfulness
+from spanfluence.evaluation.tables import Table, mean_percent, percent
+from spanfluence.metrics import Faithfulness, Interval, bootstrap_variance, faithfulness
 from spanfluence.points import DeltaFaithful
 from spanfluence.scoring import Asked, Scored, method_row
 
@@ -26,8 +27,7 @@ LISTS = ("gradient cosine", "pinpoint", "random", "bm25", "embedding")
 
 NOTES = (
     "Var.: 100 times the variance of the correlation over tests, mean over repetitions. Distance: mean "
-    "Euclidean distance of a method's points from the final model. Brackets: 95 % bootstrap interval over "
-    "tests; those about one sentence are resampled together.",
+    f"Euclidean distance of a method's points from the final model. {BRACKETS}",
     "A method with curvature costs a solve for each test and repetition, so it is judged on the first tests "
     "only; the column 'tests' says how many stand behind a row.",
     "With SGD one step at the learning rate hardly moves the model, so 'tracin++' is close to the truth by "
@@ -48,10 +48,9 @@ class Repeated:
         """The value of each test, mean over repetitions."""
         return np.asarray(np.mean([one.each for one in self.found], axis=0))
 
-    @property
-    def variance(self) -> float:
-        """Over tests, mean over repetitions."""
-        return float(np.mean([one.variance for one in self.found]))
+    def variance(self, sentences: Sequence[str]) -> Interval:
+        """Over tests, mean over repetitions; tests about one sentence are resampled together."""
+        return bootstrap_variance(np.array([one.each for one in self.found]), groups=sentences)
 
 
 def faithfulness_table(bench: Bench, found: Sequence[Repeated] | None = None) -> Table:
@@ -112,12 +111,11 @@ def _other_lists(bench: Bench) -> list[Scored]:
 
 def _row(bench: Bench, each: Repeated) -> dict[str, Any]:
     values = each.each
-    sentences = bench.sentences[: len(values)]
     means = [one.mean for one in each.found]
     return {
         "method": each.name,
-        "mean": percent(bootstrap(values, groups=sentences, equal_groups=False)),
-        "var.": 100 * each.variance,
+        "mean": mean_percent(values, bench.sentences),
+        "var.": percent(each.variance(bench.sentences[: len(values)])),
         "sd over repetitions": 100 * float(np.std(means, ddof=1)) if len(means) > 1 else None,
         "repetitions": len(means),
         "tests": len(values),

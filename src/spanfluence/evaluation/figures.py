@@ -16,6 +16,7 @@ BLUE, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#8c8c8c"
 PALETTE = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
 STYLES = ("-", "--", ":", "-.")
 MARKERS = "osD^vP*X"
+BAND = 0.1  # opacity of an interval behind its line: a dozen of them overlap
 TEXT_WIDTH, LETTER, LINE, ROW_GAP = 96, 0.077, 0.19, 0.6  # letters; inches; inches; lines
 # A colour for each family, a fuller line for each plus sign, grey for what any method must beat.
 LINES: dict[str, tuple[str, str, str]] = {
@@ -40,7 +41,7 @@ def curve_figure(
     methods: Sequence[str] | Mapping[str, Sequence[str]],
     path: Path,
 ) -> None:
-    """A panel for each measure: its mean against K, a line for each method.
+    """A panel for each measure: its mean against K, a line for each method, in the band of its interval.
 
     Methods by title make a row of panels for each title.
     """
@@ -60,8 +61,12 @@ def curve_figure(
 def _curves(panel: Any, table: Table, measure: str, methods: Sequence[str]) -> None:
     for number, method in enumerate(methods):
         rows = [row for row in table.rows if row["method"] == method]
-        values = [row[measure] for row in rows]
-        panel.plot([row["K"] for row in rows], values, label=method, **_line(method, number))
+        cells, at = [row[measure] for row in rows], [row["K"] for row in rows]
+        line = _line(method, number)
+        panel.plot(at, [_mean(cell) for cell in cells], label=method, **line)
+        if all(isinstance(cell, Interval) for cell in cells):
+            low, high = ([getattr(cell, end) for cell in cells] for end in ("low", "high"))
+            panel.fill_between(at, low, high, color=line["color"], alpha=BAND, lw=0)
     panel.set_xscale("log")
     ks = sorted({int(str(row["K"])) for row in table.rows})
     panel.set_xticks(ks, [str(k) for k in ks])

@@ -10,7 +10,7 @@ import numpy as np
 
 from spanfluence.evaluation.bench import Bench
 from spanfluence.evaluation.tables import Table, counted
-from spanfluence.metrics import bootstrap_lds, lds
+from spanfluence.metrics import Interval, bootstrap_lds, lds
 from spanfluence.retrain import Retrainer, accuracy, log_odds
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import SAME_LABEL, Scored
@@ -30,6 +30,10 @@ class Measured:
     actual: np.ndarray
     right: float
     """Share of the tests that the retrained models get right."""
+
+    def interval(self, predicted: np.ndarray, minus: np.ndarray | None = None) -> Interval:
+        """LDS of predictions, or its difference to that of others; tests about one sentence are one."""
+        return bootstrap_lds(predicted, self.actual, minus=minus, groups=self.part.sentences)
 
 
 def lds_table(bench: Bench) -> Table:
@@ -125,8 +129,8 @@ def _table(name: str, title: str, found: Measured, what: str) -> Table:
     rows: list[dict[str, Any]] = [
         {
             "method": method,
-            title: bootstrap_lds(own, found.actual),
-            f"above {best}": bootstrap_lds(own, found.actual, minus=predicted[best]),
+            title: found.interval(own),
+            f"above {best}": found.interval(own, minus=predicted[best]),
         }
         for method, own in predicted.items()
     ]
@@ -138,7 +142,8 @@ def _table(name: str, title: str, found: Measured, what: str) -> Table:
         (
             "Spearman correlation, over subsets, of the summed scores with the log-odds of the test's "
             "label after retraining; mean over tests. Brackets: 95 % bootstrap interval that resamples "
-            "subsets and tests together, since all tests share the subsets. The last column is the "
+            "subsets and tests together, since all tests share the subsets; tests about one sentence are "
+            "resampled as one. The last column is the "
             "paired difference to the best word or embedding baseline.",
             f"Held-out accuracy of the explained model: {100 * part.accuracy:.1f} %, "
             f"{part.retrainer.course}. The retrained models get {100 * found.right:.1f} % of the "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from spanfluence.data import fingerprint
+from spanfluence.errors import InputError
 from spanfluence.evaluation.bench import Bench, draw, held_out_accuracy
 from spanfluence.evaluation.tables import Table
 from spanfluence.metrics import Interval, bootstrap_auc, cosines
@@ -71,8 +72,11 @@ def flip_labels(
     train: Sequence[Example], labels: Sequence[str], share: float, seed: int
 ) -> tuple[list[Example], np.ndarray]:
     """A copy with a share of the labels changed to another one, and which rows those are."""
+    count = round(share * len(train))
+    if count < 1:
+        raise InputError(f"flips={share:g} of {len(train)} rows is less than one row: raise it")
     rng = numpy_generator(seed, f"flips {share:g}")
-    chosen = rng.choice(len(train), max(1, round(share * len(train))), replace=False)
+    chosen = rng.choice(len(train), count, replace=False)
     flipped, result = np.zeros(len(train), dtype=bool), list(train)
     for row in sorted(chosen.tolist()):
         others = [label for label in labels if label != str(train[row].label)]

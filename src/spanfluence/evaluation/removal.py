@@ -46,8 +46,8 @@ def removal_table(bench: Bench) -> Table:
         f"{len(part.held_out)} held-out rows, {counted(part.sizes.seeds, 'seed')})",
         rows,
         (
-            f"Accuracy before: {100 * np.mean(before):.2f} %; {part.retrainer.course}. Brackets: 95 % bootstrap interval over "
-            "held-out sentences and seeds, both resampled; sd: over seeds.",
+            f"Accuracy before: {100 * np.mean(before):.2f} %; {part.retrainer.course}. "
+            f"{brackets(part.sizes.seeds)}",
             f"'{LOST}': percent of the rows of the label that lost most of them. Near 100 the model that is left "
             "does not know that label, whatever words its rows had: the fall is then that of the label.",
         ),
@@ -80,6 +80,19 @@ def fall_interval(
     Rows about one sentence are resampled together: the model reads the same words for all of them.
     """
     return percent(bootstrap_runs(falls, groups=sentences))
+
+
+def brackets(seeds: int) -> str:
+    """What the intervals of falls speak of; a single training tells nothing about other trainings."""
+    if seeds == 1:
+        return (
+            "Brackets: 95 % bootstrap interval over held-out sentences alone: with one seed the noise of "
+            "retraining is not in them."
+        )
+    return (
+        "Brackets: 95 % bootstrap interval over held-out sentences and seeds, both resampled; "
+        "sd: over seeds."
+    )
 
 
 def spread(falls: Float[np.ndarray, "seeds rows"]) -> float | None:

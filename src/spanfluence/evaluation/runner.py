@@ -8,12 +8,12 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from spanfluence.baselines import Embedder
+from spanfluence.baselines import Embedder, bm25_package
 from spanfluence.data import fingerprint, load_examples
 from spanfluence.errors import InputError
 from spanfluence.evaluation.ablation import ablation_table
 from spanfluence.evaluation.agreement import Judge, agreement_table, check_lists, curve_table
-from spanfluence.evaluation.bench import Bench, Sizes, draw
+from spanfluence.evaluation.bench import Bench, draw
 from spanfluence.evaluation.faithful import TRUTH, faithfulness_table
 from spanfluence.evaluation.figures import bar_figure, curve_figure
 from spanfluence.evaluation.lds import lds_table, span_lds_table
@@ -21,12 +21,13 @@ from spanfluence.evaluation.mislabel import mislabel_table
 from spanfluence.evaluation.planted import cell_table, planted_cells, planted_table
 from spanfluence.evaluation.removal import removal_table
 from spanfluence.evaluation.sanity import sanity_table
+from spanfluence.evaluation.sizes import Sizes
 from spanfluence.evaluation.span_removal import span_removal_table
-from spanfluence.evaluation.tables import Table
+from spanfluence.evaluation.tables import Table, read_tables
 from spanfluence.files import write_text_atomic
 from spanfluence.methods import written_row
 from spanfluence.model import TextClassifier
-from spanfluence.planting import TRIGGERS
+from spanfluence.planting import TRIGGERS, Trigger
 from spanfluence.retrain import Retrainer
 from spanfluence.runs import RunFolder, earlier_stages, read_record, write_record
 from spanfluence.scoring import (
@@ -42,6 +43,7 @@ from spanfluence.tail import checked_precision
 from spanfluence.units import Example, Span
 
 FORMAT = "spanfluence.evaluation/1"
+EXPLAINED, QUICK_EXPLAINED = 200, 20
 # Stages that retrain, or cost most, stand last.
 STAGES: dict[str, Callable[[Bench], list[Table]]] = {
     "agreement": lambda bench: _agreement(bench),
@@ -117,13 +119,23 @@ def _size(name: str, text: str) -> Any:
         value = json.loads(text)
     except ValueError:
         raise InputError(f"{name}={text} cannot be read: write {name}=3 or {name}=[1, 2]") from None
-    if name != "triggers":
-        return tuple(value) if isinstance(value, list) else value
+    if name == "triggers":
+        return _triggers(value, text)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _triggers(value: Any, text: str) -> tuple[Trigger, ...]:
+    """The first so many, or those named."""
     by_name = {trigger.name: trigger for trigger in TRIGGERS}
-    names = value if isinstance(value, list) else list(by_name)[: int(value)]
-    if not set(names) <= set(by_name):
-        raise InputError(f"triggers={text}: use a number or names among {', '.join(by_name)}")
-    return tuple(by_name[each] for each in names)
+    names = list(by_name)
+    if value in range(1, len(names) + 1) and not isinstance(value, bool):
+        return TRIGGERS[: int(value)]
+    if not isinstance(value, list) or not value or any(each not in names for each in value):
+        raise InputError(
+            f"triggers={text}: use a number from 1 to {len(names)} or a list of names among "
+            f"{', '.join(names)}"
+        )
+    return tuple(by_name[each] for each in value)
 
 
 def content_fingerprint(examples: Sequence[Example]) -> str:
@@ -149,16 +161,30 @@ def load_run(run: RunFolder, device: str = "cpu") -> TextClassifier:
     )
 
 
-def _with_read_spans(classifier: TextClassifier, train: Sequence[Example]) -> list[Example]:
+def with_read_spans(classifier: TextClassifier, examples: Sequence[Example]) -> list[Example]:
     """The examples without spans that the model does not read, which no measure could use."""
     seen: dict[int, list[Span]] = {}
-    for unit in classifier.visible_units(train, "span"):
+    for unit in classifier.visible_units(examples, "span"):
         seen.setdefault(id(unit.example), []).extend(unit.spans)
-    whole = [len(seen[id(example)]) == len(example.spans) for example in train]
+    whole = [len(seen[id(example)]) == len(example.spans) for example in examples]
     return [
         example if same else replace(example, spans=tuple(seen[id(example)]))
-        for example, same in zip(train, whole, strict=True)
+        for example, same in zip(examples, whole, strict=True)
     ]
+
+
+def tests_read(classifier: TextClassifier, tests: Sequence[Example], say: Say) -> list[Example]:
+    """The tests with the spans that the model reads; those without any cannot be explained."""
+    found = [test for test in with_read_spans(classifier, tests) if test.spans]
+    lost = len(tests) - len(found)
+    if not found:
+        raise InputError(
+            f"the model reads no span of the {lost} tests (it reads {classifier.encoder.max_length} "
+            "tokens): give tests whose spans lie nearer the beginning"
+        )
+    if lost:
+        say(f"{lost} of {len(tests)} tests are left out: the model does not read their spans")
+    return found
 
 
 def open_bench(
@@ -167,7 +193,7 @@ def open_bench(
     out: Path,
     *,
     train: Sequence[Example] | None = None,
-    explained: int = 200,
+    explained: int = EXPLAINED,
     sizes: Sizes | None = None,
     methods: Mapping[str, Asked] | None = None,
     precision: str = "float32",
@@ -181,20 +207,21 @@ def open_bench(
     `precision`: of the matrix products of retrainings.
     """
     read_record(out, FORMAT)  # told before hours of work
+    bm25_package()
     run = RunFolder.open(run_path)
     if train is None:
         train = run.training_examples()
     else:
         check_same_data(run, train, "the training file")
-    check_tests([test for test in tests if test.spans] or tests[:1])
     spanned = [test for test in tests if test.spans]
+    check_tests(spanned or tests[:1])
     out.mkdir(parents=True, exist_ok=True)
     embed, encoder = (embed, "") if embed is not None else sentence_encoder()
     classifier = load_run(run)
     return Bench(
         classifier=classifier,
-        train=_with_read_spans(classifier, train),
-        tests=draw(spanned, explained, seed, "explained tests"),
+        train=with_read_spans(classifier, train),
+        tests=draw(tests_read(classifier, spanned, say), explained, seed, "explained tests"),
         held_out=[test for test in tests if test.label is not None],
         retrainer=Retrainer.of_run(run, precision=precision, cache=out / "retrained", show=show),
         stages=Stages(out, say=say),
@@ -230,7 +257,7 @@ def evaluate(bench: Bench, out: Path, stages: Sequence[str] | None = None) -> li
     fill_shared(bench, chosen)
     for name in chosen:
         for table in STAGES[name](bench):
-            table.write(out / "tables", of=settings_fingerprint(bench.settings()))
+            table.write(out / "tables", of=_measured(bench))
             _draw(table, bench, out / "figures")
             found.append(table)
         _write_page(bench, out, name)
@@ -245,21 +272,33 @@ def _draw(table: Table, bench: Bench, folder: Path) -> None:
         bar_figure(table, BARS[table.name], folder / f"{table.name}.png")
 
 
-def _write_page(bench: Bench, out: Path, stage: str) -> None:
+def _measured(bench: Bench) -> str:
+    """What the tables of a bench are of: its model, data and seed."""
+    return settings_fingerprint(bench.settings())
+
+
+def _page(bench: Bench, out: Path) -> str:
+    """All tables of this model in the folder, also those of earlier calls; no other model's."""
     parts = ["# Evaluation\n"]
-    for name in PAGE:  # also tables that an earlier call left in the folder
-        if (out / "tables" / f"{name}.md").is_file():
-            parts.append((out / "tables" / f"{name}.md").read_text(encoding="utf-8"))
+    kept = read_tables(out / "tables", _measured(bench))
+    for name in PAGE:
+        if name not in kept:
+            continue
+        parts.append(kept[name].markdown())
         figure = "curves" if name == "agreement" else name
-        if (out / "figures" / f"{figure}.png").is_file():
+        if figure in kept and (out / "figures" / f"{figure}.png").is_file():
             parts.append(f"![{figure}](figures/{figure}.png)\n")
-    parts.append(times_table(bench).markdown())
-    write_text_atomic(out / "EVALUATION.md", "\n".join(parts))
+    return "\n".join([*parts, times_table(bench).markdown()])
+
+
+def _write_page(bench: Bench, out: Path, stage: str) -> None:
+    write_text_atomic(out / "EVALUATION.md", _page(bench, out))
     record: dict[str, Any] = {
         **bench.settings(),
         "stages": {
             **earlier_stages(out, FORMAT, bench.settings()),
             stage: {
+                "explained": len(bench.tests),
                 "sizes": asdict(bench.sizes),
                 "methods": dict(bench.methods),
                 "precision": bench.retrainer.precision,
@@ -287,7 +326,7 @@ def evaluate_run(
     stages: Sequence[str] | None = None,
     train: Path | None = None,
     methods: Sequence[str] | None = None,
-    explained: int = 200,
+    explained: int | None = None,
     quick: bool = False,
     changes: Sequence[str] | None = None,
     precision: str = "float32",
@@ -296,7 +335,12 @@ def evaluate_run(
     show: bool = False,
     columns: Mapping[str, str] | None = None,
 ) -> list[Table]:
-    """The command: read the files (`columns`: keywords of `load_examples`), run the stages."""
+    """The command: read the files (`columns`: keywords of `load_examples`), run the stages.
+
+    `explained`: how many tests; where it is not given, few of them for a quick look.
+    """
+    if explained is None:
+        explained = QUICK_EXPLAINED if quick else EXPLAINED
     chosen_stages(stages)  # a wrong name is told before anything is loaded
     checked_precision(precision)
     sizes = changed_sizes(Sizes.quick() if quick else Sizes(), changes or ())
@@ -306,7 +350,7 @@ def evaluate_run(
         load_examples(tests, **named),
         out,
         train=None if train is None else load_examples(train, **named),
-        explained=min(explained, 20) if quick else explained,
+        explained=explained,
         sizes=sizes,
         methods=chosen_methods(methods),
         precision=precision,

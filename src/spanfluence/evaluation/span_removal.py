@@ -9,7 +9,13 @@ import numpy as np
 
 from spanfluence.baselines import words
 from spanfluence.evaluation.bench import Bench
-from spanfluence.evaluation.removal import fall_interval, removal_bench, spread, worth_retraining
+from spanfluence.evaluation.removal import (
+    brackets,
+    fall_interval,
+    removal_bench,
+    spread,
+    worth_retraining,
+)
 from spanfluence.evaluation.tables import Table, counted
 from spanfluence.metrics import Interval, ral, top_share
 from spanfluence.rng import numpy_generator
@@ -52,8 +58,7 @@ def span_removal_table(bench: Bench, falls: Falls | None = None) -> Table:
         (
             f"Accuracy before: {100 * np.mean(before):.2f} %; {part.retrainer.course}. The control masks as many other words of "
             "the same texts, beside the spans where there is room; 'no room': share of its runs of "
-            "words that had none and were drawn anywhere. Brackets: 95 % bootstrap interval over "
-            "held-out sentences and seeds, both resampled; sd: over seeds.",
+            f"words that had none and were drawn anywhere. {brackets(part.sizes.seeds)}",
         ),
     )
 

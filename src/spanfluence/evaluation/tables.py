@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float
+
 from spanfluence.files import write_text_atomic
-from spanfluence.metrics import Interval
+from spanfluence.metrics import Interval, bootstrap
 
 Cell = str | int | float | None | Interval
 
@@ -127,3 +130,9 @@ def counted(number: int, what: str) -> str:
 def percent(interval: Interval) -> Interval:
     """The same in percent, as the paper prints its figures."""
     return Interval(*(100 * value for value in interval))
+
+
+def mean_percent(values: Float[np.ndarray, " tests"], sentences: Sequence[str]) -> Interval:
+    """Mean over the first tests, in percent; those about one sentence are resampled together."""
+    groups = sentences[: len(values)]
+    return percent(bootstrap(values, groups=groups, equal_groups=False))

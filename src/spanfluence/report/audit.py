@@ -43,6 +43,7 @@ def render_audit(audit: Data) -> str:
         spans=[_spotted(each, "against") for each in audit["spans"]],
         suspects=[_spotted(each, "against") for each in audit["suspects"]],
         errors=[_spotted(each, "for") for each in audit["errors"]],
+        wrong=audit["wrong"],
         method=audit["method"],
     )
 
@@ -58,10 +59,12 @@ def headline(audit: Data) -> str:
 
 
 def summary(audit: Data) -> str:
-    """What was examined, in one sentence."""
+    """What was examined, in two sentences."""
+    traced = len(audit["errors"])
+    which = "Each was" if traced == audit["wrong"] else f"The surest {traced} were"
     return (
-        f"{len(audit['errors'])} of {audit['examined']} held-out rows are wrong "
-        f"({audit['accuracy']:.1%} right). Each was traced to the training spans that support the wrong "
+        f"{audit['wrong']} of {audit['examined']} held-out rows are wrong "
+        f"({audit['accuracy']:.1%} right). {which} traced to the training spans that support the wrong "
         f"answer, among {audit['train_units']} units, by {audit['method']}."
     )
 

@@ -10,8 +10,8 @@ import numpy as np
 from spanfluence.evaluation.agreement import PAPER_SIGN, Judge, both_signs, values_of_tests
 from spanfluence.evaluation.bench import Bench
 from spanfluence.evaluation.faithful import Repeated
-from spanfluence.evaluation.tables import Cell, Table, percent, shown
-from spanfluence.metrics import Interval, bootstrap
+from spanfluence.evaluation.tables import Cell, Table, mean_percent, shown
+from spanfluence.metrics import Interval
 from spanfluence.reproduce import paper
 
 PAIRS = (
@@ -22,7 +22,9 @@ FALLING = ("if+", "if++", "tracin+", "tracin++")
 """Methods whose Sag and Lag fall as K grows, as the paper found; those of if and tracinf do not."""
 SEARCHED = ("tracin++", "if++", "pinpoint")
 ROUNDING = 1e-9  # of sums of equal numbers in another order
+SHOWN = "shown by the paper's numbers"
 NOTE = (
+    "A finding is what the paper's text says; its own tables do not show it everywhere. "
     "Differences are paired over tests, in percent, with a 95 % bootstrap interval that resamples sentences: "
     "yes or no where it leaves out 0, else unclear. Columns with the paper's sign compare the lists as the "
     "paper's tables show them; they are empty where no method of a row has another sign there."
@@ -79,12 +81,12 @@ def faithfulness_claims(bench: Bench, found: Sequence[Repeated]) -> Table:
         count = min(len(by_name[name].each) for name in (more, less))
         a, b = (_spread(by_name[name], what, count) for name in (more, less))
         column = 0 if what == "Spearman" else 1
-        theirs = [paper.FAITHFULNESS[name][column] for name in (more, less)]
-        gap = _gap(bench, a, b)
+        theirs = (paper.FAITHFULNESS[more][column], paper.FAITHFULNESS[less][column])
+        gap = mean_percent(a - b, bench.sentences)
         rows.append(
             {
                 "finding": f"{what}: {more} above {less}",
-                "paper": _against(*theirs),
+                **_printed(theirs),
                 "ours": _against(100 * a.mean(), 100 * b.mean()),
                 "difference": gap,
                 "holds": answer(gap),
@@ -108,17 +110,17 @@ def _claim(
     ours = _pair(values, more, less, "")
     if ours is None:
         return []
-    gap = _gap(bench, *ours)
+    gap = mean_percent(ours[0] - ours[1], bench.sentences)
     row: dict[str, Cell] = {
         "finding": _finding(more, less),
-        "paper": _published(dataset, more, less),
+        **_printed(_published(dataset, more, less)),
         "ours": _against(*(100 * each.mean() for each in ours)),
         "difference": gap,
         "holds": answer(gap),
     }
     theirs = _pair(values, more, less, PAPER_SIGN)
     if theirs is not None:
-        gap = _gap(bench, *theirs)
+        gap = mean_percent(theirs[0] - theirs[1], bench.sentences)
         row["difference, paper's sign"], row["holds, paper's sign"] = gap, answer(gap)
     return [row]
 
@@ -135,11 +137,6 @@ def _pair(
     return a, b
 
 
-def _gap(bench: Bench, a: np.ndarray, b: np.ndarray) -> Interval:
-    sentences = bench.sentences[: len(a)]
-    return percent(bootstrap(a - b, groups=sentences, equal_groups=False))
-
-
 def answer(gap: Interval) -> str:
     """Whether a difference is above 0, as far as its interval tells."""
     return "yes" if gap.low > ROUNDING else "no" if gap.high < -ROUNDING else "unclear"
@@ -151,9 +148,16 @@ def _finding(more: Side, less: Side) -> str:
     return f"{more.column}: {more.method} above {less.method}"
 
 
-def _published(dataset: str, more: Side, less: Side) -> str | None:
+def _published(dataset: str, more: Side, less: Side) -> tuple[float, float] | None:
     a, b = (paper.published(dataset, side.method, side.column) for side in (more, less))
-    return None if a is None or b is None else _against(a, b)
+    return None if a is None or b is None else (a, b)
+
+
+def _printed(theirs: tuple[float, float] | None) -> dict[str, Cell]:
+    """The paper's two numbers, and whether they show what its text says."""
+    if theirs is None:
+        return {"paper": None, SHOWN: None}
+    return {"paper": _against(*theirs), SHOWN: "yes" if theirs[0] > theirs[1] else "no"}
 
 
 def _against(a: float, b: float) -> str:

@@ -24,10 +24,15 @@ AGREES = 0.5
 """Least F1 of words between our span and the released one for the span to count as right."""
 
 
-def load_splits(dataset: str, folder: Path) -> dict[str, list[Example]]:
-    """The splits train, dev and test."""
+def check_dataset(dataset: str) -> None:
+    """Raise unless the paper has numbers for it."""
     if dataset not in DATASETS:
         raise InputError(f"no data set {dataset!r} to reproduce: use {' or '.join(DATASETS)}")
+
+
+def load_splits(dataset: str, folder: Path) -> dict[str, list[Example]]:
+    """The splits train, dev and test."""
+    check_dataset(dataset)
     if not folder.is_dir():
         raise InputError(
             f"no folder {folder}: get the data with 'spanfluence data fetch {dataset} --to {folder}'"

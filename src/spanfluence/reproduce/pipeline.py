@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from spanfluence.baselines import Embedder
+from spanfluence.baselines import Embedder, bm25_package
 from spanfluence.curvature.lissa import Lissa
 from spanfluence.errors import InputError
 from spanfluence.evaluation.agreement import PAPER_SIGN, Judge, agreement_table, curve_table
-from spanfluence.evaluation.bench import Bench, Sizes, draw
+from spanfluence.evaluation.bench import Bench, draw
 from spanfluence.evaluation.faithful import correlations, faithfulness_table
 from spanfluence.evaluation.figures import bar_figure, curve_figure
 from spanfluence.evaluation.removal import removal_table
@@ -21,38 +21,41 @@ from spanfluence.evaluation.runner import (
     fill_shared,
     load_run,
     sentence_encoder,
+    tests_read,
+    with_read_spans,
 )
+from spanfluence.evaluation.sizes import Sizes
 from spanfluence.evaluation.tables import Table, read_tables
 from spanfluence.files import write_text_atomic
 from spanfluence.reproduce import paper
 from spanfluence.reproduce.cases import case_figure, case_table, is_paper_case
 from spanfluence.reproduce.claims import agreement_claims, faithfulness_claims
-from spanfluence.reproduce.inputs import annotate, load_splits, right_spans
+from spanfluence.reproduce.inputs import annotate, check_dataset, load_splits, right_spans
 from spanfluence.reproduce.report import Reproduction, render
 from spanfluence.retrain import Retrainer
 from spanfluence.runs import RunFolder, earlier_stages, read_record, versions, write_record
-from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests
+from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests, method_row
 from spanfluence.stages import Say, Stages, settings_fingerprint
 from spanfluence.tail import checked_precision
-from spanfluence.train import train_classifier
+from spanfluence.train import recorded_changes, train_classifier
 from spanfluence.units import Example
 
 STAGES = ("agreement", "case", "faithfulness", "ral")
 TESTS = 200
-QUICK_TRAIN, QUICK_TESTS, QUICK_STEPS = 500, 20, 60
+QUICK_TRAIN, QUICK_TESTS, QUICK_STEPS, QUICK_EPOCHS = 500, 20, 60, 3
 RECIPES: dict[str, dict[str, Any]] = {
     "mams": {"learning_rate": 3e-4, "batch_size": 64, "epochs": 6, "patience": 2},
     "sentihood": {"learning_rate": 3e-4, "batch_size": 32, "epochs": 10, "patience": 3},
 }
 FORMAT = "spanfluence.reproduction/1"
-RECORDED = ("seeds", "removal_train", "faithful_tests", "precision")
-"""Settings of a stage that may differ from call to call."""
+GIVEN_SIZES = ("seeds", "removal_train", "faithful_tests")
+"""Sizes that the user may choose, from call to call."""
 CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is reproduced, from what, and where it goes."""
+    """What is reproduced, from what, and where it goes; sizes that are not given are those of `Sizes`."""
 
     dataset: str
     data: Path
@@ -65,9 +68,9 @@ class Plan:
     stages: tuple[str, ...] = ()
     quick: bool = False
     curvature: str = "lissa"
-    seeds: int = 3
+    seeds: int | None = None
     removal_train: int | None = None
-    faithful_tests: int = 50
+    faithful_tests: int | None = None
     precision: str = "float32"
     memory_bytes: int = MEMORY
     seed: int = 0
@@ -80,20 +83,20 @@ class Plan:
             if name not in STAGES:
                 raise InputError(f"no stage {name!r}: use {', '.join(STAGES)}")
         checked_precision(self.precision)
+        check_dataset(self.dataset)
+        for asked in self.methods.values():
+            method_row(asked)  # a curvature that is not known is told now, not after hours
+        _ = self.sizes  # and so is a size
 
     @property
     def sizes(self) -> Sizes:
-        """The paper's sizes, or small ones."""
+        """The paper's sizes, or small ones; what was asked for by name holds in both."""
+        given = {name: getattr(self, name) for name in GIVEN_SIZES}
+        asked = {name: value for name, value in given.items() if value is not None}
         ks = paper.KS[self.dataset]
         if self.quick:
-            return Sizes.quick(ks=ks, curve=CURVE[:7], removal_train=None)
-        return Sizes(
-            ks=ks,
-            curve=CURVE,
-            seeds=self.seeds,
-            removal_train=self.removal_train,
-            faithful_tests=self.faithful_tests,
-        )
+            return Sizes.quick(**{"ks": ks, "curve": CURVE[:7], "removal_train": None, **asked})
+        return Sizes(ks=ks, curve=CURVE, **asked)
 
     @property
     def methods(self) -> dict[str, Asked]:
@@ -110,9 +113,11 @@ class Plan:
 def reproduce_paper(plan: Plan) -> Path:
     """Run the plan; returns the path of REPORT.md."""
     read_record(plan.out, FORMAT)  # told before hours of work
+    bm25_package()
     splits = load_splits(plan.dataset, plan.data)
+    whole = splits["train"]
     if plan.quick:
-        splits["train"] = draw(splits["train"], QUICK_TRAIN, plan.seed, "quick train")
+        splits["train"] = draw(whole, QUICK_TRAIN, plan.seed, "quick train")
     plan.out.mkdir(parents=True, exist_ok=True)
     spanned = {
         name: annotate(splits[name], name, folder=plan.spans, reader=plan.reader, out=plan.out)
@@ -120,7 +125,7 @@ def reproduce_paper(plan: Plan) -> Path:
     }
     kept, counts = right_spans(spanned["test"], plan.released)
     check_tests(kept)
-    run = _run(plan, splits)
+    run = _run(plan, splits, whole)
     bench = _bench(plan, run, spanned["train"], splits["test"], kept)
     of = settings_fingerprint(bench.settings(quick=plan.quick, curvature=plan.curvature))
     found = read_tables(plan.out / "tables", of)  # of earlier calls: the report shows them too
@@ -136,20 +141,20 @@ def reproduce_paper(plan: Plan) -> Path:
     return plan.out / "REPORT.md"
 
 
-def _run(plan: Plan, splits: dict[str, list[Example]]) -> RunFolder:
+def _run(
+    plan: Plan, splits: Mapping[str, Sequence[Example]], whole: Sequence[Example]
+) -> RunFolder:
     """The given run, checked against the data; or one trained here, once."""
     if plan.run is not None:
-        run = RunFolder.open(plan.run)
-        if not plan.quick:  # a quick look takes a part of the data the run was trained on
-            check_same_data(run, splits["train"], str(plan.data))
-        return run
+        return _given_run(plan, plan.run, splits["train"], whole)
     run = RunFolder(plan.out / "run")
-    if run.model.is_dir():
-        check_same_data(run, splits["train"], str(plan.data))
-        return run
     settings = {**RECIPES[plan.dataset], "seed": plan.seed}
     if plan.quick:
-        settings |= {"epochs": 3}
+        settings |= {"epochs": QUICK_EPOCHS}
+    if run.model.is_dir():
+        _check_trained(plan, run, settings)
+        check_same_data(run, splits["train"], str(plan.data))
+        return run
     plan.say(f"training {plan.base} on {len(splits['train'])} examples ...")
     train_classifier(
         splits["train"],
@@ -163,6 +168,26 @@ def _run(plan: Plan, splits: dict[str, list[Example]]) -> RunFolder:
     return run
 
 
+def _given_run(
+    plan: Plan, path: Path, part: Sequence[Example], whole: Sequence[Example]
+) -> RunFolder:
+    """A run of the user's, trained on the data or, for a quick look, on the part that is drawn here."""
+    run = RunFolder.open(path)
+    if content_fingerprint(run.training_examples()) != content_fingerprint(part):
+        check_same_data(run, whole, str(plan.data))
+    return run
+
+
+def _check_trained(plan: Plan, run: RunFolder, settings: Mapping[str, Any]) -> None:
+    """Raise unless an earlier call trained the folder's run as it is asked for now."""
+    changes = recorded_changes(run.record(), {"base": plan.base, "settings": settings})
+    if changes:
+        raise InputError(
+            f"{run.path} was trained otherwise: {'; '.join(changes)} "
+            f"(give --run {run.path} to take it as it is, or another --out)"
+        )
+
+
 def _bench(
     plan: Plan,
     run: RunFolder,
@@ -171,10 +196,12 @@ def _bench(
     kept: Sequence[Example],
 ) -> Bench:
     embed, encoder = (plan.embed, "") if plan.embed is not None else sentence_encoder()
+    classifier = load_run(run)
+    readable = tests_read(classifier, kept, plan.say)
     return Bench(
-        classifier=load_run(run),
-        train=train,
-        tests=_explained(kept, QUICK_TESTS if plan.quick else TESTS, plan.seed),
+        classifier=classifier,
+        train=with_read_spans(classifier, train),
+        tests=_explained(readable, QUICK_TESTS if plan.quick else TESTS, plan.seed),
         held_out=held_out,
         retrainer=Retrainer.of_run(
             run, precision=plan.precision, cache=plan.out / "retrained", show=plan.show
@@ -262,7 +289,8 @@ def _write(
     )
     write_text_atomic(plan.out / "REPORT.md", render(result))
     same = {"seed": plan.seed, "of": of}
-    settings = {name: getattr(plan, name) for name in RECORDED}
+    sizes = {name: getattr(bench.sizes, name) for name in GIVEN_SIZES}
+    settings = {**sizes, "precision": plan.precision}
     stages = {**earlier_stages(plan.out, FORMAT, same), stage: settings}
     data = {**asdict(result), "tables": sorted(found), "data": content_fingerprint(bench.train)}
     write_record(plan.out, FORMAT, {**same, "stages": stages, **data})
