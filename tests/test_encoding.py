@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from spanfluence.encoding import TextEncoder, length_batches
+from spanfluence.encoding import BATCH_COST, TextEncoder, length_batches
 from spanfluence.errors import InputError, ModelError
 from spanfluence.units import Example, Span, Unit
 
@@ -257,3 +257,22 @@ def test_batches_hold_every_index_once_within_the_budget(lengths, budget):
         assert len(batch) == 1 or len(batch) * longest <= budget
     longest = [max(lengths[index] for index in batch) for batch in batches]
     assert longest == sorted(longest, reverse=True)
+
+
+@given(lengths=st.lists(st.integers(1, 60), min_size=1, max_size=9), budget=st.integers(1, 400))
+def test_no_other_batches_of_neighbours_cost_less(lengths, budget):
+    falling = sorted(lengths, reverse=True)
+
+    def cost(batches):
+        return sum(len(batch) * max(batch) + BATCH_COST for batch in batches)
+
+    def cuts(rest):
+        """All ways to cut a list of falling lengths into batches within the budget."""
+        if not rest:
+            yield []
+        for size in range(1, len(rest) + 1):
+            if size == 1 or size * rest[0] <= budget:
+                yield from ([rest[:size], *others] for others in cuts(rest[size:]))
+
+    found = [[lengths[index] for index in batch] for batch in length_batches(lengths, budget)]
+    assert cost(found) == min(map(cost, cuts(falling)))

@@ -76,7 +76,12 @@ class UnitBatches:
         self._groups = list(groups.values())
         firsts = [sides[number].units[row].example for (number, row), *_ in self._groups]
         self._encoded = classifier.encoder.encode(firsts)
-        self._batches = length_batches(self.lengths(), batch_tokens)
+        lengths = self.lengths()
+        # The largest first: memory is at its peak from the beginning, and what they free serves all others.
+        self._batches = sorted(
+            length_batches(lengths, batch_tokens),
+            key=lambda batch: -len(batch) * max(lengths[number] for number in batch),
+        )
 
     def lengths(self) -> list[int]:
         """Tokens of each example's texts together."""

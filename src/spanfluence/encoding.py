@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch import Tensor
 from spanfluence.errors import InputError, ModelError
 from spanfluence.units import Example, Span, Unit
 
+BATCH_COST = 96  # tokens that take about as long as what a batch needs beside its products
 MASK_MODES = ("mask", "delete", "attention", "neutral")
 
 
@@ -232,14 +234,26 @@ def _trim(offsets: Int[np.ndarray, "tokens two"], text: str) -> None:
 def length_batches(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
     """Indices grouped by similar length so that rows x longest stays within `max_tokens`.
 
-    The longest come first: memory is at its peak from the beginning, and what these batches free
-    serves all later ones.
+    Of all such groups of neighbours in length, those that cost least: all tokens, with padding, and a
+    batch's own cost. The longest come first.
     """
     order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
-    batches: list[list[int]] = []
-    for index in order:
-        if batches and (len(batches[-1]) + 1) * lengths[batches[-1][0]] <= max_tokens:
-            batches[-1].append(index)
-        else:
-            batches.append([index])
-    return batches
+    starts = _cheapest_cuts(np.array([lengths[index] for index in order], np.int64), max_tokens)
+    return [order[first:last] for first, last in pairwise([*starts, len(order)])]
+
+
+def _cheapest_cuts(lengths: Int[np.ndarray, " rows"], max_tokens: int) -> list[int]:
+    """Where batches of falling lengths begin, by dynamic programming over where the last one does."""
+    cost, start = np.zeros(len(lengths) + 1), np.zeros(len(lengths) + 1, np.int64)
+    first = 0
+    for last in range(1, len(lengths) + 1):
+        while first < last - 1 and (last - first) * lengths[first] > max_tokens:
+            first += 1
+        rows = np.arange(last - first, 0, -1)
+        costs = cost[first:last] + rows * lengths[first:last] + BATCH_COST
+        start[last] = first + costs.argmin()
+        cost[last] = costs.min()
+    starts = [len(lengths)]
+    while starts[-1]:
+        starts.append(int(start[starts[-1]]))
+    return starts[:0:-1]

@@ -23,6 +23,7 @@ from spanfluence.capture import Layer, owned
 from spanfluence.curvature import Block
 from spanfluence.gradients import MatrixGradient, Rows
 from spanfluence.model import requiring_gradients
+from spanfluence.products import times_transposed
 
 CACHE_BYTES = 8 << 20  # of vectors that are worked on at a time
 
@@ -174,7 +175,7 @@ class _Slopes:
                 if call.read.requires_grad:
                     self._add(call.read, _rowwise(call.gradient.detach(), weight))
             if bias is not None:
-                along = along + bias.view(len(vectors), *[1] * (call.given.dim() - 1), -1)
+                along.add_(bias.view(len(vectors), *[1] * (call.given.dim() - 1), -1))
             self._add(call.gradient, along)
 
     def _other_gradient(self, parameter: Tensor) -> Tensor | None:
@@ -237,8 +238,15 @@ def _product(
 
 def _rowwise(rows: Tensor, matrices: Float[Tensor, vectors in out]) -> Tensor:
     """Every row of a tensor times every matrix."""
-    flat = rows.reshape(1, -1, rows.shape[-1]).expand(len(matrices), -1, -1)
-    return torch.bmm(flat, matrices).view(len(matrices), *rows.shape[:-1], -1)
+    flat = rows.reshape(-1, rows.shape[-1])
+    stored = matrices.stride(2) == 1
+    if len(flat) == 1 and not stored:  # a row that meets each matrix's own rows: no need to turn it
+        found = torch.bmm(matrices.mT, flat.mT.expand(len(matrices), -1, -1))
+    elif len(flat) > 1 and stored:
+        found = torch.stack([times_transposed(flat, matrix.mT) for matrix in matrices])
+    else:
+        found = torch.bmm(flat.expand(len(matrices), -1, -1), matrices)
+    return found.view(len(matrices), *rows.shape[:-1], -1)
 
 
 def _rows(values: Tensor) -> Tensor:
