@@ -11,17 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanfluence import gradients, tiles
-from spanfluence.gradients import (
-    DenseGradient,
-    EmbeddingGradient,
-    MatrixGradient,
-    Rows,
-    add_weighted_sum,
-    better_written_out,
-    gram,
-    inner,
-    stack,
-)
+from spanfluence.gradients import DenseGradient, EmbeddingGradient, MatrixGradient, Rows, stack
+from spanfluence.inner_products import add_weighted_sum, better_written_out, gram, inner
 from spanfluence.text_rows import TextRows
 from spanfluence.tiles import tiles_of
 

@@ -16,15 +16,10 @@ import spanfluence.capture
 from spanfluence import Explainer, TextClassifier
 from spanfluence.capture import Capture
 from spanfluence.curvature.problem import TrainingProblem
-from spanfluence.gradients import (
-    DenseGradient,
-    MatrixGradient,
-    add_weighted_sum,
-    inner,
-    stack,
-)
+from spanfluence.gradients import DenseGradient, MatrixGradient, stack
 from spanfluence.head_gradients import HeadGradient
 from spanfluence.head_rows import rows_by_head
+from spanfluence.inner_products import add_weighted_sum, inner
 from spanfluence.model import requiring_gradients
 from spanfluence.one_query import attend_for_logits
 from spanfluence.points import final_point

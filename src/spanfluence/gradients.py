@@ -1,4 +1,4 @@
-"""Per-unit gradients of one layer, kept as factors, and their inner products and norms.
+"""Per-unit gradients of one layer, kept as factors, and their norms.
 
 A linear layer that reads rows a_r and receives output gradients d_r has the gradient sum_r d_r a_r^T.
 Keeping the rows instead of the sum makes a difference of gradients a concatenation of rows, and lets an
@@ -17,8 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from spanfluence.allocator import large_empty
-from spanfluence.head_gradients import HeadGradient, inner_of_heads, stack_heads
-from spanfluence.products import times_transposed
+from spanfluence.head_gradients import HeadGradient, stack_heads
 from spanfluence.tiles import Tile, TiledGradient, tiles_of
 
 CHUNK_BYTES = 16 << 20  # of matrices that are written out piece by piece
@@ -278,188 +277,6 @@ class EmbeddingGradient:
 LayerGradient = DenseGradient | TiledGradient | MatrixGradient | EmbeddingGradient | HeadGradient
 
 
-def inner(tests: LayerGradient, train: LayerGradient) -> Float[Tensor, "tests units"]:
-    """Inner product of every test unit's gradient with every training unit's, for one layer."""
-    if isinstance(train, EmbeddingGradient):
-        if isinstance(tests, EmbeddingGradient):
-            return _inner_of_tables(tests, train)
-        return _inner_with_table(tests.dense(), train)
-    if isinstance(train, HeadGradient) and isinstance(tests, HeadGradient):
-        return inner_of_heads(tests, train)
-    if isinstance(train, DenseGradient | TiledGradient) or isinstance(tests, EmbeddingGradient):
-        return tests.dense() @ train.dense().T
-    if isinstance(train, MatrixGradient):
-        if isinstance(tests, MatrixGradient) and _rows_are_cheaper(tests, train):
-            return _inner_by_rows(tests, train)
-        if train.single_rows:
-            return _inner_with_single_rows(_as_tiles(tests, train), train)
-        if isinstance(tests, TiledGradient):
-            return _inner_by_tiles(tests, train)
-    return _inner_by_columns(tests.dense(), train)
-
-
-def gram(layer: LayerGradient) -> Float[Tensor, "units units"]:
-    """Inner products of all pairs of units of one layer."""
-    if not isinstance(layer, MatrixGradient) or _rows_are_cheaper(layer, layer):
-        return inner(layer, layer)
-    total = layer.parts[0].outputs.new_zeros(layer.units, layer.units)
-    step = max(1, -(-layer.units // 4))
-    for _, values in layer.columns():
-        for first in range(0, layer.units, step):  # below the diagonal only: the rest is its mirror
-            last = min(first + step, layer.units)
-            total[first:last, :last] += times_transposed(values[first:last], values[:last])
-    return torch.tril(total) + torch.tril(total, -1).T
-
-
-def add_weighted_sum(
-    values: Float[Tensor, "tests size"],
-    layer: LayerGradient,
-    weights: Float[Tensor, "tests units"],
-    *,
-    beta: float = 1.0,
-) -> Float[Tensor, "tests size"]:
-    """beta values_t + sum_u weights_tu g_u, written out."""
-    if isinstance(layer, MatrixGradient) and layer.single_rows:
-        return _weighted_sum_of_single_rows(values, layer, weights, beta)
-    if isinstance(layer, MatrixGradient | HeadGradient):
-        result = large_empty(values, *values.shape)
-        for first, piece in layer.columns():
-            columns = slice(first, first + piece.shape[1])
-            torch.addmm(values[:, columns], weights, piece, beta=beta, out=result[:, columns])
-        return result
-    if isinstance(layer, EmbeddingGradient):
-        result = (beta * values).view(len(values), layer.table_rows, -1)
-        for unit in range(layer.units):
-            own = weights[:, unit, None, None] * layer.outputs[unit]
-            result.index_add_(1, layer.ids[unit], own)
-        return result.flatten(1)
-    return torch.addmm(values, weights, layer.dense(), beta=beta)
-
-
-def _rows_are_cheaper(tests: MatrixGradient, train: MatrixGradient) -> bool:
-    """Counted multiplications: all pairs of rows, or the training units' matrices and one product.
-
-    The tests' own matrices are computed once and used for all training batches, so they are free.
-    """
-    by_rows = tests.row_count * train.row_count * (train.wide + train.high)
-    return by_rows < (train.filled_rows + train.units * tests.units) * train.wide * train.high
-
-
-def _inner_by_rows(tests: MatrixGradient, train: MatrixGradient) -> Float[Tensor, "tests units"]:
-    """sum_rs (a'_r.a_s + 1)(d'_r.d_s), without ever forming a weight-sized matrix."""
-    (test_inputs, test_outputs, test_units), (inputs, outputs, units) = tests.rows, train.rows
-    products = test_outputs @ outputs.T
-    if tests.weight:
-        pairs = test_inputs @ inputs.T
-        products = products * (pairs + 1.0 if tests.bias else pairs)
-    return _summed(_summed(products, test_units, tests.units).T, units, train.units).T
-
-
-def _summed(
-    rows: Float[Tensor, "rows others"], owners: Int[Tensor, " rows"], units: int
-) -> Float[Tensor, "units others"]:
-    each, left = divmod(len(owners), units)
-    regular = torch.arange(units, device=owners.device).repeat_interleave(each)
-    if each and not left and torch.equal(owners, regular):
-        return rows if each == 1 else rows.reshape(units, each, -1).sum(1)
-    # A product with a matrix of zeros and ones: far faster than adding row by row.
-    own = torch.arange(units, device=owners.device)[:, None] == owners
-    return own.to(rows.dtype) @ rows
-
-
-def _as_tiles(tests: LayerGradient, train: MatrixGradient) -> TiledGradient:
-    """Written-out tests of a layer: a single tile, if they are not in tiles already."""
-    if isinstance(tests, TiledGradient):
-        return tests
-    values = tests.dense()
-    whole = [Tile(slice(0, train.stored[0]), slice(0, train.stored[1]))] if train.weight else []
-    bias = values[:, train.weights :] if train.bias else None
-    return TiledGradient(whole, [values[:, : train.weights] for _ in whole], bias)
-
-
-def _inner_with_single_rows(
-    tests: TiledGradient, train: MatrixGradient
-) -> Float[Tensor, "tests units"]:
-    """d_u T_t a_u and d_u . b_t: a matrix of rank one is not worth writing out."""
-    left, right, outputs = train.single
-    result = left.new_zeros(tests.units, train.units)
-    for tile, values in zip(tests.grid, tests.tiles, strict=True):
-        own_left, own_right = left[:, tile.rows], right[:, tile.columns]
-        for row, weights in zip(result, values, strict=True):
-            row += (own_left @ weights.view(tile.shape) * own_right).sum(1)
-    if tests.bias is not None:
-        result.addmm_(tests.bias, outputs.T)
-    return result
-
-
-def _inner_by_tiles(tests: TiledGradient, train: MatrixGradient) -> Float[Tensor, "tests units"]:
-    """Written-out tests against rows, tile by tile: the whole of the training side never exists."""
-    result = train.parts[0].outputs.new_zeros(train.units, tests.units)
-    for values, own in zip(tests.tiles, train.pieces(tests.grid), strict=True):
-        result += times_transposed(own, values)
-    if tests.bias is not None:
-        result += times_transposed(train.of_bias, tests.bias)
-    return result.T
-
-
-def _weighted_sum_of_single_rows(
-    values: Float[Tensor, "tests size"],
-    layer: MatrixGradient,
-    weights: Float[Tensor, "tests units"],
-    beta: float,
-) -> Float[Tensor, "tests size"]:
-    """`add_weighted_sum`, where each test's sum of d_u a_u^T is one product."""
-    left, right, outputs = layer.single
-    result = large_empty(values, *values.shape)
-    if layer.weight:
-        for own, before, after in zip(weights, values, result, strict=True):
-            shape = (left.shape[1], right.shape[1])
-            torch.addmm(
-                before[: layer.weights].view(shape),
-                (left * own[:, None]).T,
-                right,
-                beta=beta,
-                out=after[: layer.weights].view(shape),
-            )
-    if layer.bias:
-        result[:, layer.weights :] = torch.addmm(
-            values[:, layer.weights :], weights, outputs, beta=beta
-        )
-    return result
-
-
-def _inner_by_columns(
-    tests: Float[Tensor, "tests size"], train: MatrixGradient | HeadGradient
-) -> Float[Tensor, "tests units"]:
-    """`_inner_by_tiles`, of tests that are not in tiles."""
-    result = tests.new_zeros(train.units, len(tests))
-    for first, values in train.columns():
-        result += times_transposed(values, tests[:, first : first + values.shape[1]])
-    return result.T
-
-
-def _inner_of_tables(
-    tests: EmbeddingGradient, train: EmbeddingGradient
-) -> Float[Tensor, "tests units"]:
-    same = tests.ids.flatten()[:, None] == train.ids.flatten()[None, :]
-    products = (tests.outputs.flatten(0, 1) @ train.outputs.flatten(0, 1).T) * same
-    shape = (tests.units, tests.ids.shape[1], train.units, train.ids.shape[1])
-    return products.view(shape).sum((1, 3))
-
-
-def _inner_with_table(
-    tests: Float[Tensor, "tests size"], train: EmbeddingGradient
-) -> Float[Tensor, "tests units"]:
-    """Only the table rows that a training unit touches enter its product."""
-    width = train.outputs.shape[-1]
-    tables = tests.view(tests.shape[0], -1, width)
-    result = tests.new_zeros(tests.shape[0], train.units)
-    for unit in range(train.units):
-        touched = tables[:, train.ids[unit]]
-        result[:, unit] = (touched * train.outputs[unit]).sum((1, 2))
-    return result
-
-
 def stack(parts: Sequence[LayerGradient]) -> LayerGradient:
     """Units of several batches as one block."""
     first = parts[0]
@@ -491,15 +308,3 @@ def _stack_rows(parts: Sequence[Tensor]) -> Tensor:
         filled[first : first + len(part), : part.shape[1]] = part
         first += len(part)
     return filled
-
-
-def better_written_out(tests: LayerGradient) -> bool:
-    """Whether a block of tests will meet training rows of its own kind as matrices."""
-    if isinstance(tests, MatrixGradient):
-        return not _rows_are_cheaper(tests, tests)
-    return isinstance(tests, DenseGradient)
-
-
-def written_out(tests: LayerGradient) -> DenseGradient | TiledGradient:
-    """A block of tests as training units will meet it."""
-    return tests.tiled() if isinstance(tests, MatrixGradient) else DenseGradient(tests.dense())

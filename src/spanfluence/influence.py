@@ -23,13 +23,8 @@ from spanfluence.capture import Capture
 from spanfluence.curvature import Operator
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.finite import check_finite
-from spanfluence.gradients import (
-    DenseGradient,
-    LayerGradient,
-    better_written_out,
-    inner,
-    written_out,
-)
+from spanfluence.gradients import DenseGradient, LayerGradient
+from spanfluence.inner_products import better_written_out, inner, written_out
 from spanfluence.methods import Method
 from spanfluence.model import TextClassifier
 from spanfluence.points import ModelPoint

@@ -9,7 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from spanfluence.curvature import Block, Damping, auto_damping
-from spanfluence.gradients import DenseGradient, LayerGradient, add_weighted_sum, gram, inner
+from spanfluence.gradients import DenseGradient, LayerGradient
+from spanfluence.inner_products import add_weighted_sum, gram, inner
 from spanfluence.precise import precise
 
 
