@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanfluence import gradients, tiles
+from spanfluence import inner_products, tiles
 from spanfluence.gradients import DenseGradient, EmbeddingGradient, MatrixGradient, Rows, stack
 from spanfluence.inner_products import add_weighted_sum, better_written_out, gram, inner
 from spanfluence.text_rows import TextRows
@@ -178,7 +178,7 @@ def test_tiles_cover_a_weight_once(shape):
 
 
 def test_a_table_is_written_out_whole():
-    found = gradients.written_out(table(0, 2, 3, 4))
+    found = inner_products.written_out(table(0, 2, 3, 4))
     torch.testing.assert_close(found.dense(), written_out(table(0, 2, 3, 4)))
 
 
