@@ -84,9 +84,8 @@ def test_a_phrase_behind_the_errors_is_named(classifier):
         *(replace(e, spans=(Span(e.text.index(phrase), e.text.index(phrase) + 18),)) for e in same),
         *TRAIN,
     ]
-    found = audit(
-        Explainer(classifier, train, "faithful", scale="cosine", label="given"), dev, SETTINGS
-    )
+    explainer = Explainer(classifier, train, "faithful", scale="cosine", label="given")
+    found = audit(explainer, dev, replace(SETTINGS, supporters=len(same)))
     assert found.phrases[0][0].phrase == phrase
     assert found.to_dict()["phrases"][0]["examples"][0]["words"] == phrase
 
