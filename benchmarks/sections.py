@@ -70,7 +70,10 @@ def lissa(run: Run) -> None:
         run.results.times.append(Time(job, f"spanfluence, {size} tests", found, f"{steps} steps"))
         ratios = [v / t for v, t in zip(times["vhp"], times[str(size)], strict=True)]
         name = f"`if++` with LiSSA, per test, {size} tests together: faster than vhp one by one"
-        run.results.at_least(name, median(ratios), 4.0)
+        if size == run.asked.tests:
+            run.results.at_least(name, median(ratios), 4.0)
+        else:  # fewer share less
+            run.results.plain(name, median(ratios), f"{median(ratios):.3g}x")
     run.results.times.append(Time(job, "torch vhp", median(times["vhp"]), f"{steps} steps"))
     found = agreement(own.first, naive.first)
     run.results.plain(f"LiSSA after {steps} steps against vhp", found.error, str(found))
