@@ -42,7 +42,9 @@ for NAME in mams sentihood; do
     --methods "gradient cosine" --set seeds=1 --retrain-precision bfloat16
   beyond --stages span-ral --methods pinpoint --methods tracin++ --methods "gradient cosine" \
     --set seeds=1 --set removal_train=2000 --retrain-precision bfloat16
-  beyond --stages ablation --set seeds=1 --set removal_train=2000 --set "rates=[0.03]" \
-    --set planted_seeds=1 --set planted_tests=20 --retrain-precision bfloat16 --set \
-    'triggers=["when we were there","on a rainy tuesday","across from the old mill","honestly","apparently","to be honest / frankly speaking"]'
+  spanfluence evaluate "$OUT/$NAME/run" --train "$SPANS/$NAME/train.jsonl" --tests "$SPANS/$NAME/test.jsonl" \
+    --out "$OUT/$NAME-ablation" --memory "$MEMORY" --stages ablation --set seeds=1 --set removal_train=1000 \
+    --set small_train=1000 --set "rates=[0.03]" --set planted_seeds=1 --set planted_tests=20 \
+    --retrain-precision bfloat16 --set \
+    'triggers=["when we were there","on a rainy tuesday","honestly","to be honest / frankly speaking"]'
 done
