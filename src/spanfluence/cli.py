@@ -13,9 +13,12 @@ from spanfluence import cli_evaluation, cli_explain
 from spanfluence.cli_explain import print_rich, show
 from spanfluence.cli_options import (
     ContextColumn,
+    Device,
     IdColumn,
     LabelColumn,
     MaskMode,
+    Memory,
+    Seed,
     SpansColumn,
     TextColumn,
     check_page,
@@ -146,8 +149,8 @@ def train(
     keep: Annotated[
         int, typer.Option(help="Checkpoints to keep: the newest, and those up to the selected one.")
     ] = 3,
-    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
-    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    seed: Seed = 0,
+    device: Device = "cpu",
     resume: Annotated[bool, typer.Option(help="Continue a run that was interrupted.")] = False,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
@@ -208,7 +211,7 @@ def spans(
     resume: Annotated[bool, typer.Option(help="Continue a run that was interrupted.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace files that exist.")] = False,
     mask_mode: MaskMode = "mask",
-    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    device: Device = "cpu",
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
     context_column: ContextColumn = "context",
@@ -265,8 +268,8 @@ def doctor(
         str | None, typer.Option(help="Of if, if+, if++: lissa, ggn, ekfac or cg.")
     ] = None,
     tests: Annotated[int, typer.Option(help="Spans to be explained together.")] = 1,
-    memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
-    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    memory: Memory = "4GB",
+    device: Device = "cpu",
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
     context_column: ContextColumn = "context",

@@ -11,10 +11,13 @@ import typer
 
 from spanfluence.cli_options import (
     ContextColumn,
+    Device,
     IdColumn,
     LabelColumn,
     MaskMode,
+    Memory,
     RetrainPrecision,
+    Seed,
     SpansColumn,
     TextColumn,
     columns_named,
@@ -42,9 +45,9 @@ def audit(
     probe: Annotated[
         bool, typer.Option(help="Also try out recurring phrases on rows the model gets right.")
     ] = True,
-    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
+    seed: Seed = 0,
     mask_mode: MaskMode = "mask",
-    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    device: Device = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
@@ -117,8 +120,8 @@ def evaluate(
         typer.Option("--set", help="A size, e.g. seeds=2, rates=[0.01]; may be repeated."),
     ] = None,
     precision: RetrainPrecision = "float32",
-    memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
-    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
+    memory: Memory = "4GB",
+    seed: Seed = 0,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
     context_column: ContextColumn = "context",
@@ -183,8 +186,8 @@ def reproduce(
         typer.Option(help="Tests of if++ in the faithfulness table; default: 50, with --quick 5."),
     ] = None,
     precision: RetrainPrecision = "float32",
-    memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
-    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
+    memory: Memory = "4GB",
+    seed: Seed = 0,
 ) -> None:
     """The paper's tables and figure from the real data. Interrupted, it resumes."""
     from spanfluence.reproduce.pipeline import Plan, reproduce_paper

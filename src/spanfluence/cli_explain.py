@@ -11,9 +11,12 @@ import typer
 
 from spanfluence.cli_options import (
     ContextColumn,
+    Device,
     IdColumn,
     LabelColumn,
     MaskMode,
+    Memory,
+    Seed,
     SpansColumn,
     TextColumn,
     check_page,
@@ -91,9 +94,9 @@ def explain(
         bool, typer.Option("--separate", help="Proposed spans one by one instead of mixed.")
     ] = False,
     mask_mode: MaskMode = "mask",
-    memory: Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")] = "4GB",
-    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
-    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    memory: Memory = "4GB",
+    seed: Seed = 0,
+    device: Device = "cpu",
     dtype: Annotated[str | None, typer.Option(help="float32, or bfloat16.")] = None,
     as_json: Annotated[
         bool,

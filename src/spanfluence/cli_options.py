@@ -21,6 +21,10 @@ MaskMode = Annotated[
     str, typer.Option(help="How spans are masked: mask, delete, attention, neutral[:WORD].")
 ]
 
+Memory = Annotated[str, typer.Option(help="Memory for test gradients, e.g. 4GB.")]
+Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda or mps.")]
+
 RetrainPrecision = Annotated[
     str,
     typer.Option(

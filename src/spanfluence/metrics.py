@@ -250,9 +250,7 @@ def bootstrap_runs(
 
     Runs are resampled, and, by themselves, the values: whole `groups`, each as heavy as it has values.
     """
-    sample = np.asarray(values, dtype=np.float64)
-    if sample.ndim != 2 or not sample.size:
-        raise InputError(f"values {sample.shape} must be a matrix (runs, values) that is not empty")
+    sample = _runs(values)
     sums, counts = _by_group(sample, groups)
     rng = numpy_generator(seed, "bootstrap-runs")
     runs = _multiplicities(rng, len(sums), draws)
@@ -273,9 +271,7 @@ def bootstrap_variance(
 
     Whole `groups` are resampled, each as heavy as it has values.
     """
-    sample = np.asarray(values, dtype=np.float64)
-    if sample.ndim != 2 or not sample.size:
-        raise InputError(f"values {sample.shape} must be a matrix (runs, values) that is not empty")
+    sample = _runs(values)
     # A shift changes no variance, and without one small variances drown in E[x^2] - E[x]^2.
     sample = sample - sample.mean(axis=1, keepdims=True)
     (sums, counts), (squares, _) = _by_group(sample, groups), _by_group(sample**2, groups)
@@ -283,6 +279,13 @@ def bootstrap_variance(
     sizes = (drawn @ counts)[:, None]
     found = drawn @ squares.T / sizes - (drawn @ sums.T / sizes) ** 2
     return _interval(float(sample.var(axis=1).mean()), found.clip(min=0).mean(axis=1), level)
+
+
+def _runs(values: np.ndarray) -> Float[np.ndarray, "runs n"]:
+    sample = np.asarray(values, dtype=np.float64)
+    if sample.ndim != 2 or not sample.size:
+        raise InputError(f"values {sample.shape} must be a matrix (runs, values) that is not empty")
+    return sample
 
 
 def _by_group(
