@@ -85,19 +85,23 @@ def growth(run: Run) -> None:
     sizes = sorted(run.asked.growth)
     if sizes[-1] > available:
         sizes = [max(1, available * size // sizes[-1]) for size in sizes]
-    found = {}
+    found: dict[int, list[Apart]] = {}
     for size in (*sizes, sizes[0]):
         one = _apart(run, "faithful", size)
-        found.setdefault(size, []).append(one.seconds)
-        run.say(f"{size} spans: {one.seconds:.1f} s, peak {one.peak_bytes / 2**20:.0f} MiB")
+        found.setdefault(size, []).append(one)
+        peak = f"{one.peak_bytes / 2**20:.0f} MiB"
+        run.say(f"{size} spans: {one.seconds:.1f} s, peak {peak}")
         if len(found[size]) == 1:
-            peak = f"{one.peak_bytes / 2**20:.0f} MiB"
             run.results.plain(f"peak memory, {size:,} spans", one.peak_bytes, peak)
-    first = median(found[sizes[0]])
+    first = median(one.seconds for one in found[sizes[0]])
+    least = found[sizes[0]][0].peak_bytes
+    note = "a process each, tracin++ at one point, cold"
     for size in sizes[1:]:
-        ratio = found[size][0] / first / (size / sizes[0])
-        name = f"growth from {sizes[0]:,} to {size:,} spans: time / size"
-        run.results.at_most(name, ratio, 1.1, note="a process each, tracin++ at one point, cold")
+        [one] = found[size]
+        growth = f"growth from {sizes[0]:,} to {size:,} spans"
+        ratio = one.seconds / first / (size / sizes[0])
+        run.results.at_most(f"{growth}: time / size", ratio, 1.1, note=note)
+        run.results.at_most(f"{growth}: peak memory", one.peak_bytes / least, 1.1, note=note)
 
 
 def memory(run: Run) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -106,3 +110,40 @@ def test_products_with_autocast_stay_in_its_precision():
     layer = nn.Linear(7, 5).requires_grad_(False)
     with FastLinear(), torch.autocast("cpu", torch.bfloat16):
         assert layer(torch.randn(3, 7)).dtype == torch.bfloat16
+
+
+MANY_SHAPES = """
+import ctypes
+import torch
+from spanfluence.allocator import resident_bytes
+from spanfluence.products import times_transposed
+
+def size_after(counts):
+    for count in counts:
+        times_transposed(rows[:count], weight)
+    ctypes.CDLL(None).malloc_trim(0)  # what is left in pieces is not held
+    return resident_bytes() >> 20
+
+rows, weight = torch.ones(6000, 96), torch.ones(96, 96)
+print(size_after(range(4000, 4200)), size_after(range(4200, 5000)))
+"""
+
+
+@pytest.mark.skipif(products.ONEDNN is None, reason="this torch has no other library")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the system for memory")
+def test_memory_does_not_grow_with_the_shapes_that_were_met():
+    def growth(**more):
+        own = {name: value for name, value in os.environ.items() if "CACHE_CAPACITY" not in name}
+        done = subprocess.run(
+            [sys.executable, "-c", MANY_SHAPES],
+            env=own | more,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        first, last = map(int, done.stdout.split())
+        return last - first
+
+    unbounded = growth(ONEDNN_PRIMITIVE_CACHE_CAPACITY="1024", LRU_CACHE_CAPACITY="1024")
+    assert unbounded > 60  # megabytes; and what a user has set stays
+    assert growth() < unbounded / 4

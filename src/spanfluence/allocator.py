@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 LARGE_BYTES = 8 << 20  # from here on pages of 2 MB pay
-GROWTH = 1.1  # of the process over its first batch, before free memory is handed back
+GROWTH = 1.03  # of the process over its first batch, before free memory is handed back
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 
@@ -54,7 +54,8 @@ class BoundedHeap:
     """Holds the process near the size that its first (and largest) batch gave it.
 
     Kept memory falls into pieces that fit the next batches ever less, and would grow with the number of
-    batches: once it has grown by a tenth, what is free goes back to the system.
+    batches: once it has grown a little, what is free goes back to the system. That is seldom needed, and the
+    next batch then clears its pages anew.
     """
 
     def __init__(self) -> None:

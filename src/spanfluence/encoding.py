@@ -16,6 +16,9 @@ from spanfluence.errors import InputError, ModelError
 from spanfluence.units import Example, Span, Unit
 
 BATCH_COST = 96  # tokens that take about as long as what a batch needs beside its products
+TOGETHER = (
+    256  # texts given to the tokenizer at once: what it returns is ten times what is kept of it
+)
 MASK_MODES = ("mask", "delete", "attention", "neutral")
 
 
@@ -107,9 +110,10 @@ class TextEncoder:
             rows = [
                 i for i, example in enumerate(examples) if (example.context is not None) is paired
             ]
-            if rows:
-                batch = self._tokenize([examples[i] for i in rows], paired)
-                for position, row in enumerate(rows):
+            for first in range(0, len(rows), TOGETHER):
+                part = rows[first : first + TOGETHER]
+                batch = self._tokenize([examples[i] for i in part], paired)
+                for position, row in enumerate(part):
                     encoded[row] = self._one(batch, position, examples[row], paired)
         return [item for item in encoded if item is not None]
 
@@ -136,16 +140,14 @@ class TextEncoder:
             ) from None
 
     def _one(self, batch: Any, position: int, example: Example, paired: bool) -> Encoded:
-        segment = np.array(
-            [-1 if s is None else s for s in batch.sequence_ids(position)], dtype=np.int64
-        )
-        offsets = np.array(batch["offset_mapping"][position], dtype=np.int64).reshape(-1, 2)
+        segment = np.array([-1 if s is None else s for s in batch.sequence_ids(position)])
+        offsets = np.array(batch["offset_mapping"][position], dtype=np.int32).reshape(-1, 2)
         offsets[segment != int(paired)] = 0
         _trim(offsets, example.text)
         types = batch.get("token_type_ids")
         return Encoded(
-            input_ids=np.array(batch["input_ids"][position], dtype=np.int64),
-            token_type_ids=None if types is None else np.array(types[position], dtype=np.int64),
+            input_ids=np.array(batch["input_ids"][position], dtype=np.int32),
+            token_type_ids=None if types is None else np.array(types[position], dtype=np.int8),
             starts=offsets[:, 0],
             ends=offsets[:, 1],
         )

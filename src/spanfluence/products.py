@@ -3,10 +3,16 @@
 torch sends float32 products to its BLAS. Of the shapes met here its other library, oneDNN, is up to half as
 fast again: a block of written-out gradients with those of some tests is long in the summed dimension and
 short in both others. The results are float32 all the same.
+
+oneDNN compiles a kernel for every shape it meets and keeps the last 1,024 of them, torch keeps their descriptions,
+half a megabyte for each together. A pass meets new numbers of rows all along, and would grow by half a
+gigabyte; batches of one shape follow each other, so few kernels do as well. Both limits are read when the
+first product runs; where the user has set them they stay.
 """
 
 from __future__ import annotations
 
+import os
 import platform
 from typing import Any
 
@@ -16,7 +22,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.overrides import TorchFunctionMode
 
-LEAST_WORK = 1 << 20  # multiplications below which the call itself costs more than is gained
+KEPT_KERNELS = 128
+for _variable in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+    os.environ.setdefault(_variable, str(KEPT_KERNELS))
+
+LEAST_WORK = 1 << 25  # multiplications below which compiling a kernel costs more than is gained
 
 
 def _onednn() -> Any:
