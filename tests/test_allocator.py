@@ -66,7 +66,7 @@ def test_a_system_without_large_pages(monkeypatch):
 
 def test_free_memory_goes_back_once_the_process_has_grown(monkeypatch):
     trimmed = []
-    sizes = iter([1000, 1010, 1029, 1031, 900, 1200])
+    sizes = iter([1000, 1030, 1059, 1061, 900, 1200])
     monkeypatch.setattr(allocator, "resident_bytes", lambda: next(sizes))
     library = SimpleNamespace(malloc_trim=trimmed.append)
     monkeypatch.setattr(allocator, "_glibc", lambda: library)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 LARGE_BYTES = 8 << 20  # from here on pages of 2 MB pay
-GROWTH = 1.03  # of the process over its first batch, before free memory is handed back
+GROWTH = 1.06  # of the process over its first batch, before free memory is handed back
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 

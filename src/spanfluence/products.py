@@ -26,7 +26,7 @@ KEPT_KERNELS = 128
 for _variable in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
     os.environ.setdefault(_variable, str(KEPT_KERNELS))
 
-LEAST_WORK = 1 << 25  # multiplications below which compiling a kernel costs more than is gained
+LEAST_WORK = 1 << 22  # multiplications below which compiling a kernel costs more than is gained
 
 
 def _onednn() -> Any:
