@@ -38,6 +38,11 @@ for NAME in mams sentihood; do
     beyond --stages planted --methods pinpoint --methods faithful --methods "gradient cosine" \
       --methods "gradient dot" --set planted_seeds=1 --set planted_tests=20 --set "rates=$RATES"
   done
+  # Other planted rows, other models; the final model beside the run's checkpoints.
+  spanfluence evaluate "$OUT/$NAME/run" --train "$SPANS/$NAME/train.jsonl" --tests "$SPANS/$NAME/test.jsonl" \
+    --out "$OUT/$NAME-seed1" --memory "$MEMORY" --seed 1 --stages planted --methods pinpoint \
+    --methods "pinpoint, points=checkpoints" --set planted_seeds=1 --set planted_tests=20 \
+    --set "rates=[0.005, 0.01, 0.03]" --retrain-precision bfloat16
   beyond --stages lds --stages span-lds --methods pinpoint --methods tracin++ --methods tracinf \
     --methods "gradient cosine" --set seeds=1 --retrain-precision bfloat16
   beyond --stages span-ral --methods pinpoint --methods tracin++ --methods "gradient cosine" \
