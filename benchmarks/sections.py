@@ -98,10 +98,10 @@ def growth(run: Run) -> None:
     note = "a process each, tracin++ at one point, cold"
     for size in sizes[1:]:
         [one] = found[size]
-        growth = f"growth from {sizes[0]:,} to {size:,} spans"
+        name = f"growth from {sizes[0]:,} to {size:,} spans"
         ratio = one.seconds / first / (size / sizes[0])
-        run.results.at_most(f"{growth}: time / size", ratio, 1.1, note=note)
-        run.results.at_most(f"{growth}: peak memory", one.peak_bytes / least, 1.1, note=note)
+        run.results.at_most(f"{name}: time / size", ratio, 1.1, note=note)
+        run.results.at_most(f"{name}: peak memory", one.peak_bytes / least, 1.1, note=note)
 
 
 def memory(run: Run) -> None:

@@ -26,29 +26,27 @@ for NAME in mams sentihood; do
   paper --stages agreement --stages case --stages faithfulness --faithful-tests 25
   paper --stages ral --seeds 1 --retrain-precision bfloat16
   # Evidence beyond the paper, on the run trained above.
-  beyond() {
+  evaluated() { # into a folder of its own, e.g. seed1
+    FOLDER=$OUT/$NAME-$1; shift
     spanfluence evaluate "$OUT/$NAME/run" --train "$SPANS/$NAME/train.jsonl" \
-      --tests "$SPANS/$NAME/test.jsonl" --out "$OUT/$NAME-beyond" \
-      --memory "$MEMORY" "$@"
+      --tests "$SPANS/$NAME/test.jsonl" --out "$FOLDER" --memory "$MEMORY" "$@"
   }
-  beyond --stages sanity --stages mislabel --methods pinpoint --methods tracin++ --methods tracinf
+  evaluated beyond --stages sanity --stages mislabel --methods pinpoint --methods tracin++ --methods tracinf
   # All at the final model, so that one pass serves them. The largest rates first: the table of all rates
   # takes their cells from the cache.
   for RATES in "[0.01, 0.03]" "[0.005, 0.01, 0.03]"; do
-    beyond --stages planted --methods pinpoint --methods faithful --methods "gradient cosine" \
+    evaluated beyond --stages planted --methods pinpoint --methods faithful --methods "gradient cosine" \
       --methods "gradient dot" --set planted_seeds=1 --set planted_tests=20 --set "rates=$RATES"
   done
   # Other planted rows, other models; the final model beside the run's checkpoints.
-  spanfluence evaluate "$OUT/$NAME/run" --train "$SPANS/$NAME/train.jsonl" --tests "$SPANS/$NAME/test.jsonl" \
-    --out "$OUT/$NAME-seed1" --memory "$MEMORY" --seed 1 --stages planted --methods pinpoint \
+  evaluated seed1 --seed 1 --stages planted --methods pinpoint \
     --methods "pinpoint, points=checkpoints" --set planted_seeds=1 --set planted_tests=20 \
     --set "rates=[0.005, 0.01, 0.03]" --retrain-precision bfloat16
-  beyond --stages lds --stages span-lds --methods pinpoint --methods tracin++ --methods tracinf \
+  evaluated beyond --stages lds --stages span-lds --methods pinpoint --methods tracin++ --methods tracinf \
     --methods "gradient cosine" --set seeds=1 --retrain-precision bfloat16
-  beyond --stages span-ral --methods pinpoint --methods tracin++ --methods "gradient cosine" \
+  evaluated beyond --stages span-ral --methods pinpoint --methods tracin++ --methods "gradient cosine" \
     --set seeds=1 --set removal_train=2000 --retrain-precision bfloat16
-  spanfluence evaluate "$OUT/$NAME/run" --train "$SPANS/$NAME/train.jsonl" --tests "$SPANS/$NAME/test.jsonl" \
-    --out "$OUT/$NAME-ablation" --memory "$MEMORY" --stages ablation --set seeds=1 --set removal_train=1000 \
+  evaluated ablation --stages ablation --set seeds=1 --set removal_train=1000 \
     --set small_train=1000 --set "rates=[0.03]" --set planted_seeds=1 --set planted_tests=20 \
     --retrain-precision bfloat16 --set \
     'triggers=["when we were there","on a rainy tuesday","honestly","to be honest / frankly speaking"]'

@@ -124,7 +124,7 @@ def size_after(counts):
     ctypes.CDLL(None).malloc_trim(0)  # what is left in pieces is not held
     return resident_bytes() >> 20
 
-rows, weight = torch.ones(6000, 96), torch.ones(96, 96)
+rows, weight = torch.ones(5000, 96), torch.ones(96, 96)
 print(size_after(range(4000, 4200)), size_after(range(4200, 5000)))
 """
 

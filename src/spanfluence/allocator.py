@@ -54,8 +54,8 @@ class BoundedHeap:
     """Holds the process near the size that its first (and largest) batch gave it.
 
     Kept memory falls into pieces that fit the next batches ever less, and would grow with the number of
-    batches: once it has grown a little, what is free goes back to the system. That is seldom needed, and the
-    next batch then clears its pages anew.
+    batches: once it has grown a little, what is free goes back to the system. Not after every batch, since
+    the next one clears its pages anew.
     """
 
     def __init__(self) -> None:

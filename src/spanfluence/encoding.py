@@ -16,9 +16,7 @@ from spanfluence.errors import InputError, ModelError
 from spanfluence.units import Example, Span, Unit
 
 BATCH_COST = 96  # tokens that take about as long as what a batch needs beside its products
-TOGETHER = (
-    256  # texts given to the tokenizer at once: what it returns is ten times what is kept of it
-)
+TOKENIZED_TOGETHER = 256  # texts: what a tokenizer returns is ten times what is kept of it
 MASK_MODES = ("mask", "delete", "attention", "neutral")
 
 
@@ -110,8 +108,8 @@ class TextEncoder:
             rows = [
                 i for i, example in enumerate(examples) if (example.context is not None) is paired
             ]
-            for first in range(0, len(rows), TOGETHER):
-                part = rows[first : first + TOGETHER]
+            for first in range(0, len(rows), TOKENIZED_TOGETHER):
+                part = rows[first : first + TOKENIZED_TOGETHER]
                 batch = self._tokenize([examples[i] for i in part], paired)
                 for position, row in enumerate(part):
                     encoded[row] = self._one(batch, position, examples[row], paired)
@@ -147,7 +145,7 @@ class TextEncoder:
         types = batch.get("token_type_ids")
         return Encoded(
             input_ids=np.array(batch["input_ids"][position], dtype=np.int32),
-            token_type_ids=None if types is None else np.array(types[position], dtype=np.int8),
+            token_type_ids=None if types is None else np.array(types[position], dtype=np.int32),
             starts=offsets[:, 0],
             ends=offsets[:, 1],
         )

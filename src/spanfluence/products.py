@@ -22,9 +22,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.overrides import TorchFunctionMode
 
-KEPT_KERNELS = 128
-for _variable in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-    os.environ.setdefault(_variable, str(KEPT_KERNELS))
+KEPT_KERNELS = "128"
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", KEPT_KERNELS)
+os.environ.setdefault("LRU_CACHE_CAPACITY", KEPT_KERNELS)  # torch's descriptions of them
 
 LEAST_WORK = 1 << 22  # multiplications below which compiling a kernel costs more than is gained
 
