@@ -23,10 +23,11 @@ def methods(run: Run) -> None:
     """`pinpoint` and `if++` with ggn against `tracin++` at one point; all of the default layers."""
     work, rounds = run.work, Rounds(run)
     for _ in range(run.asked.repeats):
+        # Warm after cold, for each: the heap that another method leaves fits less well, which would be timed too.
         rounds.note("faithful", ours.faithful(work))
         rounds.note("faithful, warm", ours.faithful(work, cold=False))
-        rounds.note("pinpoint, warm", ours.pinpoint(work, cold=False))
         rounds.note("pinpoint", ours.pinpoint(work))
+        rounds.note("pinpoint, warm", ours.pinpoint(work, cold=False))
         rounds.note("if++ (ggn)", ours.if_by_ggn(work, run.asked.ggn_sample))
     job = f"one point, {len(work.tests)} tests x {len(work.train)} spans, by method"
     for name in rounds.times:

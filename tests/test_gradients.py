@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from spanfluence import inner_products, tiles
 from spanfluence.gradients import DenseGradient, EmbeddingGradient, MatrixGradient, Rows, stack
 from spanfluence.inner_products import add_weighted_sum, better_written_out, gram, inner
-from spanfluence.text_rows import TextRows
+from spanfluence.text_rows import TextRows, Wanted
 from spanfluence.tiles import tiles_of
 
 TABLE_ROWS = 7
@@ -289,7 +289,7 @@ def test_only_the_rows_of_the_span(kind):
     wanted = torch.tensor(
         [[False, True, False, True], [True] * 4, [False, False, True, False], [False] * 4]
     )
-    units = rows.units(texts[:, None], torch.full((4, 1), -1.0), wanted)
+    units = rows.units(texts[:, None], torch.full((4, 1), -1.0), Wanted(wanted))
     for unit, text in enumerate(texts.tolist()):
         kept = wanted[unit].nonzero().flatten().tolist()
         expected = -gradient_of(rows, text, kept)
@@ -297,11 +297,25 @@ def test_only_the_rows_of_the_span(kind):
     assert not units.dense()[3].any(), "a unit without a token in the layer has no gradient there"
 
 
+def test_rows_that_are_wanted_depend_on_where_a_layer_has_its_rows():
+    wanted = Wanted(torch.tensor([[True, False, True], [False, True, False]]))
+    for positions, texts, rows in (
+        ([0, 1, 2], 1, [[0, 2], [1]]),
+        ([2, 1, -1], 1, [[0], [1]]),
+        ([0, 1, 2], 2, [[0, 2], [0, 2], [1], [1]]),
+        ([-1, 5], 1, [[], []]),
+        ([0, 1, 2], 1, [[0, 2], [1]]),  # known by now
+    ):
+        order, filling = wanted.rows(torch.tensor(positions), texts)
+        kept = [own[~fills].tolist() for own, fills in zip(order, filling, strict=True)]
+        assert kept == rows
+
+
 @KINDS
 def test_rows_that_are_no_tokens_belong_to_no_span(kind):
     rows = text_rows(kind)
     rows = TextRows(**{**vars(rows), "positions": torch.full((5,), -1)})
-    units = rows.units(EVERYONE, wanted=torch.ones(3, 4, dtype=torch.bool))
+    units = rows.units(EVERYONE, wanted=Wanted(torch.ones(3, 4, dtype=torch.bool)))
     assert not units.dense().any()
 
 

@@ -23,7 +23,7 @@ from spanfluence.inner_products import add_weighted_sum, inner
 from spanfluence.model import requiring_gradients
 from spanfluence.one_query import attend_for_logits
 from spanfluence.points import final_point
-from spanfluence.text_rows import TextRows
+from spanfluence.text_rows import TextRows, Wanted
 from spanfluence.trim import attend_tokens
 
 HEADS, SIZE, WIDE = 3, 2, 5
@@ -80,7 +80,7 @@ def test_batches_of_either_kind_stand_together():
 
 def test_only_the_rows_of_a_span_are_left_as_they_are():
     plain = attended(0, 4, 3)
-    wanted = torch.tensor([[True, False, False]]).expand(4, 3)
+    wanted = Wanted(torch.tensor([[True, False, False]]).expand(4, 3))
     found = rows_by_head(plain, HEADS).units(ONE_EACH, wanted=wanted)
     assert isinstance(found, MatrixGradient)
     torch.testing.assert_close(found.dense(), plain.units(ONE_EACH, wanted=wanted).dense())
@@ -246,7 +246,7 @@ def check_with_autograd(capture):
 def test_rows_that_are_no_tokens_stay_none():
     plain = replace(attended(0, 4, 3), positions=torch.full((3,), -1))
     found = rows_by_head(plain, HEADS)
-    wanted = torch.tensor([[True, False, False]]).expand(4, 3)
+    wanted = Wanted(torch.tensor([[True, False, False]]).expand(4, 3))
     assert not found.units(ONE_EACH, wanted=wanted).dense().any()
     assert found.units(ONE_EACH).dense().any()
 

@@ -17,6 +17,7 @@ from spanfluence.gradients import LayerGradient, stack
 from spanfluence.methods import Method, UnitKind
 from spanfluence.model import Target, TextClassifier, text_losses
 from spanfluence.one_query import attend_for_logits
+from spanfluence.text_rows import Wanted
 from spanfluence.units import Unit
 
 BATCH_TOKENS = 2048  # of one gradient batch: larger ones hold more padding, and leave the caches
@@ -111,6 +112,13 @@ class _Place:
         self.hidden: list[int] = []
         self.positions: list[Bool[np.ndarray, " tokens"]] = []
 
+    def tokens(self) -> Bool[Tensor, "units tokens"]:
+        """The token positions of every unit's spans."""
+        found = np.zeros((len(self.rows), max(len(own) for own in self.positions)), dtype=bool)
+        for row, own in zip(found, self.positions, strict=True):
+            row[: len(own)] = own
+        return torch.from_numpy(found)
+
 
 class UnitBatch:
     """Units that run together: their distinct (text, label) pairs, and how each unit is made of them."""
@@ -191,25 +199,23 @@ class UnitBatch:
                 losses = {**losses, **_Subset(self, extra).losses(target)}
         return {
             number: UnitGradients(
-                [self._assembled(number, texts, rows) for rows in layers],
+                self._assembled(number, texts, layers),
                 self._importance(number, losses) if number in weights else None,
             )
             for number in numbers
         }
 
-    def _assembled(self, number: int, texts: _Subset, rows: LayerRows) -> LayerGradient:
+    def _assembled(
+        self, number: int, texts: _Subset, layers: Sequence[LayerRows]
+    ) -> list[LayerGradient]:
         """s(instance) = g(z); s(span) = g(z_masked) - g(z), or -g(z) unmasked."""
         side, place = self.sides[number], self._places[number]
-        terms = [place.hidden, place.whole] if side.contrasted else [place.whole]
+        columns = [place.hidden, place.whole] if side.contrasted else [place.whole]
         signs = [1, -1] if side.contrasted else [-1 if side.kind == "span" else 1]
-        wanted = None
-        if side.kind == "span" and side.method.locality == "span":
-            length = max(len(own) for own in place.positions)
-            wanted = torch.zeros(len(place.rows), length, dtype=torch.bool)
-            for row, own in enumerate(place.positions):
-                wanted[row, : len(own)] = torch.from_numpy(own)
-            wanted = wanted.to(self.classifier.device)
-        return rows.units(*texts.terms(terms, signs), wanted)
+        terms, factors = texts.terms(columns, signs)
+        local = side.kind == "span" and side.method.locality == "span"
+        wanted = Wanted(place.tokens().to(self.classifier.device)) if local else None
+        return [rows.units(terms, factors, wanted) for rows in layers]
 
     def _importance(self, number: int, losses: dict[int, Tensor]) -> Float[Tensor, " units"]:
         place = self._places[number]

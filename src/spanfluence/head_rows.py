@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from spanfluence.gradients import LayerGradient
 from spanfluence.head_gradients import HeadGradient, by_heads
-from spanfluence.text_rows import TextRows
+from spanfluence.text_rows import TextRows, Wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class HeadRows:
         self,
         terms: Int[Tensor, "units terms"],
         factors: Float[Tensor, "units terms"] | None = None,
-        wanted: Bool[Tensor, "units tokens"] | None = None,
+        wanted: Wanted | None = None,
     ) -> LayerGradient:
         """As `TextRows.units`. Some tokens of a text may have fewer rows than it has heads."""
         if wanted is not None:

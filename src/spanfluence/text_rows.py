@@ -52,16 +52,15 @@ class TextRows:
         self,
         terms: Int[Tensor, "units terms"],
         factors: Float[Tensor, "units terms"] | None = None,
-        wanted: Bool[Tensor, "units tokens"] | None = None,
+        wanted: Wanted | None = None,
     ) -> LayerGradient:
         """Gradients of units, each a signed sum of the gradients of its texts: their rows side by side.
 
         `wanted` keeps, per unit, only the rows at some token positions.
         """
-        count, texts = terms.shape
+        count = len(terms)
         if wanted is not None:
-            repeated = wanted.repeat_interleave(texts, 0)
-            chosen = self._at(terms.flatten(), repeated).without_empty_rows()
+            chosen = self._at(terms, wanted).without_empty_rows()
         else:
             chosen = (self._compact or self)._of(terms.flatten())
         rows = chosen.rows
@@ -95,13 +94,12 @@ class TextRows:
             ids=None if self.ids is None else self.ids[chosen],
         )
 
-    def _at(self, texts: Int[Tensor, " texts"], wanted: Bool[Tensor, "texts tokens"]) -> TextRows:
+    def _at(self, terms: Int[Tensor, "units terms"], wanted: Wanted) -> TextRows:
         """Per text, only the rows at the wanted token positions; rows that are no tokens are left out."""
-        tokens = self.positions.clamp(0, wanted.shape[1] - 1)
-        is_token = (self.positions >= 0) & (self.positions < wanted.shape[1])
-        order, kept = _first_rows(wanted[:, tokens] & is_token)
-        picked = self._picked(texts[:, None], order)
-        return replace(picked, rows=picked.rows * kept[..., None])
+        order, filling = wanted.rows(self.positions, terms.shape[1])
+        picked = self._picked(terms.reshape(-1, 1), order)
+        picked.rows.masked_fill_(filling[..., None], 0)
+        return picked
 
     def without_empty_rows(self) -> TextRows:
         """Drop rows whose output gradient is exactly zero in every text.
@@ -129,6 +127,27 @@ class TextRows:
             inputs=None if self.inputs is None else self.inputs[texts, order],
             ids=None if self.ids is None else self.ids[texts, order],
         )
+
+
+class Wanted:
+    """Token positions that are wanted of each unit; the rows of a layer at them are found once for all alike."""
+
+    def __init__(self, tokens: Bool[Tensor, "units tokens"]) -> None:
+        self.tokens = tokens
+        self._known: dict[tuple[int, ...], tuple[Tensor, Tensor]] = {}
+
+    def rows(
+        self, positions: Int[Tensor, " rows"], texts: int
+    ) -> tuple[Int[Tensor, "all kept"], Bool[Tensor, "all kept"]]:
+        """Of rows at these positions, in each of a unit's texts: the wanted ones, and which only fill up."""
+        key = (texts, *positions.tolist())
+        if key not in self._known:
+            most = self.tokens.shape[1]
+            at_tokens = (positions >= 0) & (positions < most)
+            own = self.tokens[:, positions.clamp(0, most - 1)] & at_tokens
+            order, kept = _first_rows(own.repeat_interleave(texts, 0))
+            self._known[key] = order, ~kept
+        return self._known[key]
 
 
 def _first_rows(
