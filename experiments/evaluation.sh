@@ -40,9 +40,8 @@ for NAME in mams sentihood; do
   done
   # Other planted rows, other models: the final model beside the run's checkpoints, and what did better still.
   second_seed() {
-    WHERE=$1; shift
-    evaluated "$WHERE" --seed 1 --stages planted --set planted_seeds=1 --set planted_tests=20 \
-      --retrain-precision bfloat16 "$@"
+    evaluated "$@" --seed 1 --stages planted --set planted_seeds=1 --set planted_tests=20 \
+      --retrain-precision bfloat16
   }
   second_seed seed1 --set "rates=[0.005, 0.01, 0.03]" --methods pinpoint --methods "pinpoint, points=checkpoints"
   second_seed checkpoint-loss --set "rates=[0.01, 0.03]" --methods "pinpoint, points=checkpoints, target=loss"
