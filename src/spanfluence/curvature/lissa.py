@@ -102,7 +102,8 @@ class Lissa:
         else:
             for first, push in product.columns():
                 own = h[:, first : first + push.shape[1]]
-                cut |= torch.linalg.vector_norm(push, ord=torch.inf, dim=1) > self.clamp
+                # torch's norm of order infinity takes thirty times as long
+                cut |= torch.maximum(push.amax(1), -push.amin(1)) > self.clamp
                 own.sub_(push.clamp_(-self.clamp, self.clamp), alpha=self.scale)
         return torch.linalg.vector_norm(h, dim=1), cut
 
