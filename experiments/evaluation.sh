@@ -25,11 +25,13 @@ for NAME in mams sentihood; do
   }
   paper --stages agreement --stages case --stages faithfulness --faithful-tests 25
   paper --stages ral --seeds 1 --retrain-precision bfloat16
-  # MAMS once more with several seeds: on a part of its rows, in a folder and with a run of its own.
-  if [ $NAME = mams ]; then
-    spanfluence reproduce mams --data "$DATA/mams" --spans "$SPANS/mams" --released "$RELEASED" --out "$OUT/mams-ral" \
-      --memory "$MEMORY" --stages ral --seeds 3 --removal-train 2000 --curvature ggn --retrain-precision bfloat16
-  fi
+  # Ral once more with several seeds, in a folder and with a run of its own; of MAMS on a part of its rows.
+  case $NAME in
+    mams) PART="--removal-train 2000 --curvature ggn" ;;
+    sentihood) PART= ;;
+  esac
+  spanfluence reproduce $NAME --data "$DATA/$NAME" --spans "$SPANS/$NAME" --released "$RELEASED" \
+    --out "$OUT/$NAME-ral" --memory "$MEMORY" --stages ral --seeds 3 --retrain-precision bfloat16 $PART
   # Evidence beyond the paper, on the run trained above.
   evaluated() { # into a folder of its own, e.g. seed1
     FOLDER=$OUT/$NAME-$1; shift
