@@ -102,7 +102,7 @@ class Lissa:
         else:
             for first, push in product.columns():
                 own = h[:, first : first + push.shape[1]]
-                # torch's norm of order infinity takes thirty times as long
+                # torch's norm of order infinity is many times slower
                 cut |= torch.maximum(push.amax(1), -push.amin(1)) > self.clamp
                 own.sub_(push.clamp_(-self.clamp, self.clamp), alpha=self.scale)
         return torch.linalg.vector_norm(h, dim=1), cut
