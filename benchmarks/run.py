@@ -40,7 +40,7 @@ SIZES = {
     "reference-tests": (8, "tests of the check against plain autograd"),
     "reference-spans": (64, "spans of the check against plain autograd"),
     "ggn-sample": (256, "curvature sample of if++ with ggn"),
-    "lissa-steps": (5, "steps of LiSSA to time"),
+    "lissa-steps": (20, "steps of LiSSA to time; a solve takes hundreds"),
     "ekfac-spans": (128, "training spans of the EK-FAC comparison"),
     "memory-spans": (64, "spans of the memory measurement of each tool"),
     "train-examples": (2000, "texts of the one epoch of fine-tuning, without --run"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import tiny
@@ -10,12 +12,11 @@ import torch
 from torch import Tensor
 
 from spanfluence import Lissa, TextClassifier
-from spanfluence.capture import Capture
+from spanfluence.capture import Capture, owned
 from spanfluence.curvature import hessian
-from spanfluence.curvature.hessian import Product
 from spanfluence.curvature.problem import LissaOperator, TrainingProblem
+from spanfluence.curvature.product import Product, Sides
 from spanfluence.errors import InputError, NumericsError
-from spanfluence.gradients import Rows
 from spanfluence.loading import load_parts
 from spanfluence.points import final_point
 
@@ -27,10 +28,25 @@ def randn(seed: int, *shape: int) -> Tensor:
 class Toy:
     """A training set whose parameters are its layers; products by two plain backward passes."""
 
-    def products(self, index: int, block: list[Tensor]) -> list[Product]:
-        leaves = list(self.parameters.values())[: len(block)]
+    @contextmanager
+    def hessian(self, index: int) -> Iterator[ToyHessian]:
+        yield ToyHessian(self, index)
+
+
+class ToyHessian:
+    """Products of one instance, two vectors at a time."""
+
+    def __init__(self, problem: Toy, index: int) -> None:
+        self.problem, self.index = problem, index
+
+    def runs(self, block: list[Tensor], workers: int) -> list[slice]:
+        return [slice(first, first + 2) for first in range(0, len(block[0]), 2)]
+
+    def products(self, block: list[Tensor]) -> list[Product]:
+        leaves = list(self.problem.parameters.values())[: len(block)]
         vectors = [part.view(-1, *p.shape) for part, p in zip(block, leaves, strict=True)]
-        first = torch.autograd.grad(self.loss(index), leaves, create_graph=True, allow_unused=True)
+        loss = self.problem.loss(self.index)
+        first = torch.autograd.grad(loss, leaves, create_graph=True, allow_unused=True)
         used = [(g, v) for g, v in zip(first, vectors, strict=True) if g is not None]
         second = torch.autograd.grad(
             [g for g, _ in used],
@@ -55,7 +71,7 @@ class Quadratic(Toy):
     """Every instance has the loss 1/2 x'Hx over the parameters a (2) and b (2, 2) laid end to end."""
 
     def __init__(self, hessian: Tensor, instances: int = 3) -> None:
-        self.hessian, self.instances = hessian, instances
+        self.matrix, self.instances = hessian, instances
         self.parameters = {
             "a": randn(1, 2).requires_grad_(),
             "b": randn(2, 2, 2).requires_grad_(),
@@ -66,7 +82,7 @@ class Quadratic(Toy):
 
     def loss(self, index: int) -> Tensor:
         x = torch.cat([self.parameters["a"], self.parameters["b"].flatten()])
-        return x @ self.hessian @ x / 2
+        return x @ self.matrix @ x / 2
 
 
 class Logistic(Toy):
@@ -87,7 +103,7 @@ class Logistic(Toy):
         logits = self.parameters["weight"] @ self.inputs[index] + self.parameters["bias"]
         return torch.logsumexp(logits, 0) - logits[index % 3]
 
-    def hessian(self, index: int) -> Tensor:
+    def closed_hessian(self, index: int) -> Tensor:
         """(diag(p) - pp') kron (x, 1)(x, 1)' over [weight row by row, bias], in closed form."""
         weight, bias = self.parameters["weight"].detach(), self.parameters["bias"].detach()
         p = torch.softmax(weight @ self.inputs[index] + bias, 0)
@@ -149,14 +165,14 @@ def test_softmax_regression_one_instance():
     vectors = {"weight": randn(40, 2, 3, 4), "bias": randn(41, 2, 3)}
     operator = Lissa(damping=1.0, scale=0.05, max_steps=600, tolerance=0.0)
     solved = solve(operator, problem, vectors)
-    expected = closed_form(problem.hessian(0), 1.0, flat(vectors))
+    expected = closed_form(problem.closed_hessian(0), 1.0, flat(vectors))
     torch.testing.assert_close(flat(solved), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_softmax_regression_many_instances_converges_to_the_mean_hessian():
     """Steps by single instances wander around the solution of their mean, less for a smaller scale."""
     problem = Logistic()
-    mean = torch.stack([problem.hessian(index) for index in range(6)]).mean(0)
+    mean = torch.stack([problem.closed_hessian(index) for index in range(6)]).mean(0)
     vectors = {"weight": randn(50, 2, 3, 4), "bias": randn(51, 2, 3)}
     expected = closed_form(mean, 1.0, flat(vectors))
     errors = []
@@ -269,6 +285,9 @@ def test_tests_in_runs_are_those_at_once(tiny_folder, monkeypatch, clamp):
     settings = Lissa(max_steps=3, clamp=clamp)
     whole = settings.solve(problem, vectors)
     monkeypatch.setattr(hessian, "CACHE_BYTES", 8 * max(sizes))
+    monkeypatch.setattr(hessian, "PASS_BYTES", 1)
+    with problem.hessian(0) as one:
+        assert [run.stop for run in one.runs(vectors, workers=2)] == [1, 2, 3, 4, 5]
     assert [few.stop for few in hessian.few_at_a_time(max(vectors, key=torch.numel))] == [2, 4, 6]
     for mine, expected in zip(settings.solve(problem, vectors), whole, strict=True):
         torch.testing.assert_close(mine, expected)
@@ -276,7 +295,7 @@ def test_tests_in_runs_are_those_at_once(tiny_folder, monkeypatch, clamp):
 
 def test_the_bound_is_not_that_of_all_elements_together():
     """A product of many small elements needs no clamp: each has a bound of its own rows and columns."""
-    product = Product((Rows(torch.ones(2, 1, 30), torch.ones(2, 1, 40)),), None)
+    product = Product(((Sides(torch.ones(2, 1, 30), torch.ones(1, 40)),),), None)
     assert product.bound() == 1.0
     assert Product((), None).bound() == 0.0
 
@@ -290,7 +309,8 @@ def test_products_are_those_of_torch(index):
     names = list(problem.parameters)
     values = tuple(problem.parameters[name].detach() for name in names)
     vectors = {name: randn(110, 4, *problem.parameters[name].shape) for name in names}
-    products = problem.products(index, [part.flatten(1) for part in vectors.values()])
+    with problem.hessian(index) as mine:
+        products = mine.products([part.flatten(1) for part in vectors.values()])
     found = {
         name: product.rest.view(vectors[name].shape)
         for name, product in zip(names, products, strict=True)
@@ -332,8 +352,8 @@ def test_products_of_a_classifier(tiny_folder, family, attribute):
     names = [name for own in problem.capture.parameter_names for name in own]
     sizes = [sum(values[n].numel() for n in own) for own in problem.capture.parameter_names]
     block = [randn(120 + number, 2, size) for number, size in enumerate(sizes)]
-    with classifier.at(values):
-        products = problem.products(2, block)
+    with classifier.at(values), problem.hessian(2) as mine:
+        products = mine.products(block)
         found = written(products)
     assert not any(p.requires_grad for p in classifier.attributed.values())
     for product, part in zip(products, found.split(sizes, 1), strict=True):
@@ -360,6 +380,23 @@ def test_products_of_a_classifier(tiny_folder, family, attribute):
         torch.testing.assert_close(found[row], expected, rtol=1e-6, atol=1e-9)
 
 
+def test_keys_and_values_under_one_query_are_rows_by_head(tiny_folder):
+    """The last block asks one question: no key or value of any token is computed."""
+    classifier = TextClassifier.load(tiny_folder("bert"))
+    problem = TrainingProblem(classifier, tiny.make_examples(2, seed=1), Capture(classifier))
+    heads = classifier.model.config.num_attention_heads
+    layers = {layer.name: layer for layer in problem.capture.layers}
+    block = [randn(1, 2, sum(p.numel() for p in owned(layer))).float() for layer in layers.values()]
+    with problem.hessian(0) as one:
+        products = dict(zip(layers, one.products(block), strict=True))
+    last = max(name.partition(".attention.self.query")[0] for name in layers if "query" in name)
+    for part in ("key", "value"):
+        product = products[f"{last}.attention.self.{part}"]
+        assert len(product.matrices) == heads
+        assert {sides.inputs.shape[-2] for own in product.matrices for sides in own} == {1}
+    assert len(products[f"{last}.attention.self.query"].matrices) == 1
+
+
 def test_a_solve_of_a_classifier_is_its_damped_hessian_inverted(tiny_folder):
     """One training instance, head only: the whole Hessian fits, so the fixed point can be checked."""
     model, tokenizer = load_parts(tiny_folder("bert"))
@@ -368,8 +405,8 @@ def test_a_solve_of_a_classifier_is_its_damped_hessian_inverted(tiny_folder):
     problem = TrainingProblem(classifier, train, Capture(classifier))
     point = final_point(classifier)[0]
     size = sum(value.numel() for value in point.parameters.values())
-    with classifier.at(point.parameters):
-        hessian = written(problem.products(0, [torch.eye(size, dtype=torch.float64)]))
+    with classifier.at(point.parameters), problem.hessian(0) as mine:
+        hessian = written(mine.products([torch.eye(size, dtype=torch.float64)]))
     torch.testing.assert_close(hessian, hessian.T)
     vectors = randn(130, 3, size)
     operator = Lissa(damping=0.5, scale=0.1, max_steps=500, tolerance=0.0)

@@ -20,9 +20,13 @@ class OneQuery:
     """What was asked and found. Keys and values have gradients with one row per head (see `head_rows`)."""
 
     query: Float[Tensor, "texts heads size"]
+    wanted: Float[Tensor, "texts heads hidden"]
+    """The query as each head's keys turn it: q_h W_h."""
     scores: Float[Tensor, "texts heads tokens"]
     """Of keys without their bias."""
     shares: Float[Tensor, "texts heads tokens"]
+    pooled: Float[Tensor, "texts heads hidden"]
+    """The states in these shares."""
     context: Float[Tensor, "texts heads size"]
 
     @property
@@ -39,14 +43,15 @@ def attend_once(asked: Question) -> OneQuery:
     wanted = (query.transpose(0, 1) @ keys).transpose(0, 1)
     scores = wanted @ states.mT * size**-0.5
     shares = asked.dropout(masked(scores[:, :, None], asked.mask).softmax(-1).squeeze(2))
-    context = ((shares @ states).transpose(0, 1) @ values.mT).transpose(0, 1)
+    pooled = shares @ states
+    context = (pooled.transpose(0, 1) @ values.mT).transpose(0, 1)
     if asked.value.bias is not None:
         bias = asked.value.bias.unflatten(0, (-1, size))
         # What dropout leaves of the shares does not sum to 1.
         context = context + (
             shares.sum(-1, keepdim=True) * bias if asked.dropout.training else bias
         )
-    return OneQuery(query, scores, shares, context)
+    return OneQuery(query, wanted, scores, shares, pooled, context)
 
 
 def needs_tokens(asked: Question, hooks: int = 0) -> bool:

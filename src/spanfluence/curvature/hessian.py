@@ -10,9 +10,10 @@ the size of W is formed anywhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from functools import cached_property
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import starmap
 from typing import Any
 
 import torch
@@ -21,11 +22,17 @@ from torch import Tensor, nn
 
 from spanfluence.capture import Layer, owned
 from spanfluence.curvature import Block
-from spanfluence.gradients import MatrixGradient, Rows
+from spanfluence.curvature.product import Product, Sides
+from spanfluence.curvature.twice import TwiceDifferentiable
 from spanfluence.model import requiring_gradients
+from spanfluence.one_query import attend_once, needs_tokens
 from spanfluence.products import times_transposed
+from spanfluence.trim import Attend, Question, attend_tokens
 
-CACHE_BYTES = 8 << 20  # of vectors that are worked on at a time
+CACHE_BYTES = 4 << 20  # of vectors that are worked on at a time
+PASS_BYTES = (
+    2 << 20
+)  # of the largest output of a layer, over the vectors of one second backward pass
 
 
 def few_at_a_time(vectors: Float[Tensor, "vectors size"]) -> Iterator[slice]:
@@ -35,69 +42,9 @@ def few_at_a_time(vectors: Float[Tensor, "vectors size"]) -> Iterator[slice]:
         yield slice(first, first + step)
 
 
-@dataclass(frozen=True, eq=False)
-class Product:
-    """H h of one layer for a block of vectors: rows of its matrix, then whatever columns follow.
-
-    `sides` are the parts of these rows that stand side by side in every vector. They are joined only for as
-    many vectors as are asked for at a time: joining copies what all vectors share.
-    """
-
-    sides: tuple[Rows, ...]
-    rest: Float[Tensor, "vectors some"] | None
-    transposed: bool = False
-
-    def of(self, few: slice) -> Product:
-        """That of some of the vectors."""
-        sides = tuple(Rows(inputs[few], outputs[few]) for inputs, outputs in self.sides)
-        return replace(self, sides=sides, rest=None if self.rest is None else self.rest[few])
-
-    @cached_property
-    def rows(self) -> MatrixGradient | None:
-        """The rows of the matrix, if there are any."""
-        if not self.sides:
-            return None
-        inputs, outputs = (torch.cat(same, 1) for same in zip(*self.sides, strict=True))
-        return MatrixGradient((Rows(inputs, outputs),), bias=False, transposed=self.transposed)
-
-    def columns(self) -> Iterator[tuple[int, Float[Tensor, "vectors some"]]]:
-        """Written out piece by piece: (first column, values). A piece lives until the next."""
-        if self.rows is not None:
-            yield from self.rows.columns()
-        if self.rest is not None:
-            yield self._weights, self.rest
-
-    @property
-    def _weights(self) -> int:
-        return 0 if self.rows is None else self.rows.weights
-
-    def subtract_from(self, h: Float[Tensor, "vectors size"], times: float) -> None:
-        """h - times * H h, in place: the rows go straight into h, in one pass over it."""
-        if self.rows is not None:
-            [(right, left)] = self.rows.parts
-            if self.transposed:
-                left, right = right, left
-            matrices = h[:, : self._weights].view(len(h), left.shape[2], right.shape[2])
-            matrices.baddbmm_(left.transpose(1, 2), right, alpha=-times)
-        if self.rest is not None:
-            h[:, self._weights :].sub_(self.rest, alpha=times)
-
-    def bound(self) -> float:
-        """No element is larger in size (by Cauchy-Schwarz over the rows, column by column)."""
-        bounds = [0.0]
-        if self.rows is not None:
-            [sides] = self.rows.parts
-            longest = [side.square().sum(1).amax(1) for side in sides]
-            bounds.append(float((longest[0] * longest[1]).max()) ** 0.5)
-        if self.rest is not None and self.rest.numel():
-            bounds.append(float(self.rest.abs().max()))
-        return max(bounds)
-
-
-def hessian_products(
-    layers: Sequence[Layer], loss: Callable[[], Tensor], block: Block
-) -> list[Product]:
-    """H h per layer for every h of the block; `loss` runs the instance once.
+@contextmanager
+def hessian_of(layers: Sequence[Layer], loss: Callable[[Attend], Tensor]) -> Iterator[Hessian]:
+    """That of one instance, whose loss `loss` runs once; products can be asked for while this lasts.
 
     Linear layers give rows. Parameters of other layers (norms, tables) are few, or have no rows: they are
     leaves of both backward passes.
@@ -105,27 +52,104 @@ def hessian_products(
     linear = [layer for layer in layers if _has_rows(layer)]
     others = [p for layer in layers if not _has_rows(layer) for p in owned(layer)]
     calls: dict[str, list[_Call]] = {layer.name: [] for layer in linear}
-    with torch.enable_grad(), requiring_gradients(others), ExitStack() as hooks:
-        for layer in linear:
-            handle = layer.module.register_forward_hook(_noting(calls[layer.name]))
-            hooks.callback(handle.remove)
-        slopes = _Slopes(loss(), calls, others)
-        for layer, vectors in zip(layers, block, strict=True):
+    with torch.enable_grad(), requiring_gradients(others):
+        with TwiceDifferentiable(), ExitStack() as hooks:
+            for layer in linear:
+                handle = layer.module.register_forward_hook(_noting(calls[layer.name]))
+                hooks.callback(handle.remove)
+            value = loss(partial(_attend, {layer.module: calls[layer.name] for layer in linear}))
+        yield Hessian(layers, value, calls, others)
+
+
+class Hessian:
+    """One instance's Hessian, after its forward and first backward pass."""
+
+    def __init__(
+        self,
+        layers: Sequence[Layer],
+        loss: Tensor,
+        calls: dict[str, list[_Call]],
+        others: Sequence[Tensor],
+    ) -> None:
+        self.layers, self.calls, self.others = layers, calls, others
+        self._flat = flat = [call for own in calls.values() for call in own]
+        read = [call for call in flat if call.read.requires_grad]
+        leaves = [*(c.given for c in flat), *(c.read for c in read), *others]
+        first = list(torch.autograd.grad(loss, leaves, create_graph=True, allow_unused=True))
+        for call in flat:
+            call.gradient = first.pop(0)
+        for call in read:
+            call.read_gradient = first.pop(0)
+        self.other_gradients = {id(p): g for p, g in zip(others, first, strict=True)}
+
+    def runs(self, block: Block, workers: int) -> list[slice]:
+        """All vectors of a block in runs whose second backward pass fits a processor's cache, as many for
+        every worker; elsewhere all at once."""
+        vectors = len(block[0])
+        if block[0].device.type != "cpu":
+            return [slice(0, vectors)]
+        widest = max((c.given.numel() * c.given.element_size() for c in self._flat), default=1)
+        rounds = -(-vectors * widest // (PASS_BYTES * workers))
+        count = min(vectors, rounds * workers)
+        return [slice(i * vectors // count, (i + 1) * vectors // count) for i in range(count)]
+
+    def products(self, block: Block) -> list[Product]:
+        """H h per layer for every h of the block."""
+        slopes = _Slopes(self)
+        for layer, vectors in zip(self.layers, block, strict=True):
             slopes.move(layer, vectors)
         found = slopes.gradients()
-    return [
-        _product(layer, calls.get(layer.name, []), found, vectors)
-        for layer, vectors in zip(layers, block, strict=True)
-    ]
+        return [
+            _product(layer, self.calls.get(layer.name, []), found, vectors)
+            for layer, vectors in zip(self.layers, block, strict=True)
+        ]
 
 
 class _Call:
-    """One call of a linear layer: what it read and gave, and the gradients of the loss by both."""
+    """One call of a linear layer: what it read and gave, and the gradients of the loss by both.
 
-    def __init__(self, read: Tensor, given: Tensor) -> None:
-        self.read, self.given = read, given
+    Where one query attends, keys and values are not called: each head of their weight reads one row. A key's
+    head is multiplied from the left, by its query, and the bias of keys changes nothing (see `one_query`).
+    """
+
+    def __init__(
+        self, read: Tensor, given: Tensor, *, heads: bool = False, turned: bool = False
+    ) -> None:
+        self.read, self.given, self.heads, self.turned = read, given, heads, turned
         self.read_gradient: Tensor | None = None
         self.gradient: Tensor | None = None
+
+    def rows(self, values: Tensor) -> Float[Tensor, "matrices rows some"]:
+        """What was read or given, or a gradient of it, by the matrix that it belongs to."""
+        flat = values.detach().reshape(-1, values.shape[-1])
+        return flat[:, None] if self.heads else flat[None]
+
+    def rows_of_all(self, values: Tensor) -> Float[Tensor, "matrices vectors rows some"]:
+        """The same of something that every vector has its own of."""
+        flat = values.detach().reshape(len(values), -1, values.shape[-1])
+        return flat.transpose(0, 1)[:, :, None] if self.heads else flat[None]
+
+    def as_given(self, bias: Float[Tensor, "vectors high"]) -> Tensor:
+        """A bias of every vector, as it is added to what is given."""
+        shape = self.given.shape if self.heads else (*[1] * (self.given.dim() - 1), -1)
+        return bias.view(len(bias), *shape)
+
+    def along(self, rows: Tensor, weight: Float[Tensor, "vectors matrices in out"]) -> Tensor:
+        """Rows, each times the matrix that it belongs to, of every vector."""
+        found = [_rowwise(own, weight[:, number]) for number, own in enumerate(self.rows(rows))]
+        return torch.stack(found, 1).view(len(weight), *rows.shape[:-1], -1)
+
+
+def _attend(calls: dict[nn.Module, list[_Call]], asked: Question) -> Tensor:
+    """One query's context, with what its keys and values read and gave by head."""
+    if not {asked.key, asked.value} <= calls.keys() or needs_tokens(asked, hooks=1):
+        return attend_tokens(asked)
+    if not asked.query.requires_grad:  # gradients begin here, as in `_noting`
+        asked = replace(asked, query=asked.query.detach().requires_grad_())
+    found = attend_once(asked)
+    calls[asked.key].append(_Call(found.query, found.wanted, heads=True, turned=True))
+    calls[asked.value].append(_Call(found.pooled, found.context, heads=True))
+    return found.joined
 
 
 def _noting(calls: list[_Call]) -> Callable[[nn.Module, tuple[Any, ...], Tensor], Tensor]:
@@ -140,47 +164,32 @@ def _noting(calls: list[_Call]) -> Callable[[nn.Module, tuple[Any, ...], Tensor]
 class _Slopes:
     """The slope of the loss along every vector, as outputs to differentiate once more."""
 
-    def __init__(
-        self, loss: Tensor, calls: dict[str, list[_Call]], others: Sequence[Tensor]
-    ) -> None:
-        self.calls, self.others = calls, others
-        flat = [call for own in calls.values() for call in own]
-        read = [call for call in flat if call.read.requires_grad]
-        leaves = [*(c.given for c in flat), *(c.read for c in read), *others]
-        first = list(torch.autograd.grad(loss, leaves, create_graph=True, allow_unused=True))
-        for call in flat:
-            call.gradient = first.pop(0)
-        for call in read:
-            call.read_gradient = first.pop(0)
-        self.other_gradients = first
+    def __init__(self, hessian: Hessian) -> None:
+        self.hessian = hessian
         self.outputs: list[Tensor] = []
         self.directions: list[Tensor] = []
 
     def move(self, layer: Layer, vectors: Tensor) -> None:
         """Add what a layer's vectors contribute to the slopes."""
         parts = _by_parameter(layer, vectors)
-        if layer.name not in self.calls:
+        if layer.name not in self.hessian.calls:
             for parameter, part in zip(owned(layer), parts.values(), strict=True):
-                self._add(self._other_gradient(parameter), part)
+                self._add(self.hessian.other_gradients[id(parameter)], part)
             return
         weight, bias = parts.get("weight"), parts.get("bias")
-        if weight is not None and layer.kind == "conv1d":
-            weight = weight.mT
-        for call in self.calls[layer.name]:
+        for call in self.hessian.calls[layer.name]:
             if call.gradient is None:
                 continue
             along = call.gradient.new_zeros(len(vectors), *call.gradient.shape)
             if weight is not None:
-                along = _rowwise(call.read.detach(), weight.mT)
+                matrices = weight.unflatten(1, (len(call.rows(call.read)), -1))
+                matrices = matrices.mT if call.turned or layer.kind == "conv1d" else matrices
+                along = call.along(call.read, matrices.mT)
                 if call.read.requires_grad:
-                    self._add(call.read, _rowwise(call.gradient.detach(), weight))
-            if bias is not None:
-                along.add_(bias.view(len(vectors), *[1] * (call.given.dim() - 1), -1))
+                    self._add(call.read, call.along(call.gradient, matrices))
+            if bias is not None and not call.turned:
+                along.add_(call.as_given(bias))
             self._add(call.gradient, along)
-
-    def _other_gradient(self, parameter: Tensor) -> Tensor | None:
-        number = next(i for i, other in enumerate(self.others) if other is parameter)
-        return self.other_gradients[number]
 
     def _add(self, output: Tensor | None, direction: Tensor) -> None:
         if output is not None and output.requires_grad:
@@ -189,17 +198,22 @@ class _Slopes:
 
     def gradients(self) -> dict[int, Tensor]:
         """Gradients of all slopes by what layers gave, by what they handed down, and by other parameters."""
-        flat = [call for own in self.calls.values() for call in own]
-        handed = [c.read_gradient for c in flat]
+        calls = [call for own in self.hessian.calls.values() for call in own]
+        handed = [call.read_gradient for call in calls]
         leaves = [
             leaf
-            for leaf in [*(c.given for c in flat), *handed, *self.others]
+            for leaf in [*(c.given for c in calls), *handed, *self.hessian.others]
             if leaf is not None and leaf.requires_grad
         ]
         if not self.outputs:
             return {}
         found = torch.autograd.grad(
-            self.outputs, leaves, self.directions, is_grads_batched=True, allow_unused=True
+            self.outputs,
+            leaves,
+            self.directions,
+            is_grads_batched=True,
+            allow_unused=True,
+            retain_graph=True,
         )
         return {
             id(leaf): gradient.detach()
@@ -217,23 +231,27 @@ def _product(
             for p in owned(layer)
         ]
         return Product((), torch.cat(parts, 1))
-    sides, bias = [], []
+    pairs, biases = [], []
     for call in calls:
         by_given = found.get(id(call.given))
         handed = None if call.read_gradient is None else found.get(id(call.read_gradient))
         if by_given is not None:
-            outputs = by_given.flatten(1, -2)
-            sides.append(Rows(_rows(call.read).expand(len(vectors), -1, -1), outputs))
-            bias.append(outputs.sum(1))
+            outputs = call.rows_of_all(by_given)
+            pairs.append((call.rows(call.read), outputs))
+            biases.append(outputs.sum(2).transpose(0, 1).flatten(1))
         if handed is not None and call.gradient is not None:
-            outputs = _rows(call.gradient).expand(len(vectors), -1, -1)
-            sides.append(Rows(handed.flatten(1, -2), outputs))
-    if not sides:
+            pairs.append((call.rows_of_all(handed), call.rows(call.gradient)))
+    if not pairs:
         return Product((), torch.zeros_like(vectors))
-    rest = torch.stack(bias).sum(0) if _has(layer, "bias") else None
+    turned = calls[0].turned
+    rest = None
+    if _has(layer, "bias"):
+        bias = owned(layer)[-1]
+        rest = vectors.new_zeros(len(vectors), len(bias)) if turned else torch.stack(biases).sum(0)
     if not _has(layer, "weight"):
         return Product((), rest)
-    return Product(tuple(sides), rest, transposed=layer.kind == "conv1d")
+    matrices = zip(*(starmap(Sides, zip(*pair, strict=True)) for pair in pairs), strict=True)
+    return Product(tuple(matrices), rest, transposed=turned or layer.kind == "conv1d")
 
 
 def _rowwise(rows: Tensor, matrices: Float[Tensor, vectors in out]) -> Tensor:
@@ -247,10 +265,6 @@ def _rowwise(rows: Tensor, matrices: Float[Tensor, vectors in out]) -> Tensor:
     else:
         found = torch.bmm(flat.expand(len(matrices), -1, -1), matrices)
     return found.view(len(matrices), *rows.shape[:-1], -1)
-
-
-def _rows(values: Tensor) -> Tensor:
-    return values.detach().reshape(1, -1, values.shape[-1])
 
 
 def _by_parameter(layer: Layer, vectors: Tensor) -> dict[str, Tensor]:

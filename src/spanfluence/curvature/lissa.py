@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,11 +12,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from spanfluence.allocator import large_empty
 from spanfluence.curvature import Block
-from spanfluence.curvature.hessian import Product, few_at_a_time
+from spanfluence.curvature.hessian import few_at_a_time
+from spanfluence.curvature.product import Product
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.precise import precise
 from spanfluence.rng import numpy_generator
+from spanfluence.workers import Workers, workers
 
 OFTEN = 0.1  # share of the steps that need the clamp, from which it is told
 WINDOW = 20  # steps whose mean norm is compared with that of the steps before
@@ -51,16 +55,23 @@ class Lissa:
                 f"use a damping below {1 / self.scale:g}, or a smaller scale"
             )
 
-    def solve(self, problem: HessianProducts, block: Block) -> Block:
+    def solve(self, problem: Instances, block: Block) -> Block:
         """Estimates for all vectors of the block; each stops when the norm of its h settles."""
         order = numpy_generator(self.seed, "lissa").integers(len(problem), size=self.max_steps)
+        with workers(block[0].device) as team:
+            return self._solve(problem, order.tolist(), block, team)
+
+    def _solve(self, problem: Instances, order: list[int], block: Block, team: Workers) -> Block:
         solved: Block = []
-        running = [vectors.clone() for vectors in block]
+        # The first step reads h = v: what it writes is the first to need memory of its own.
+        running, after = block, [large_empty(vectors, *vectors.shape) for vectors in block]
         active = torch.arange(len(block[0]), device=block[0].device)
         norms: list[Tensor] = []
         taken = clamped = 0
-        for step, index in enumerate(order.tolist(), start=1):
-            norm, cut = self._step(problem.products(index, running), block, running)
+        for step, index in enumerate(order, start=1):
+            with problem.hessian(index) as hessian:
+                norm, cut = self._step(hessian, block, running, after, team)
+            running = after
             norms.append(norm)
             taken, clamped = taken + len(cut), clamped + int(cut.sum())
             self._check(norm, step)
@@ -74,38 +85,57 @@ class Lissa:
                     active, norms = active[going], [norm[going] for norm in norms[-WINDOW:]]
                 if not len(active):
                     break
+            after = running
         for result, values in zip(solved, running, strict=False):
             result[active] = values
         self._tell(clamped / taken)
         return [values.mul_(self.scale) for values in solved or running]
 
     def _step(
-        self, products: Sequence[Product], block: Block, running: Block
+        self, hessian: HessianProducts, block: Block, running: Block, after: Block, team: Workers
     ) -> tuple[Float[Tensor, " tests"], Bool[Tensor, " tests"]]:
-        """One step in place; returns the new norms, and where the clamp was needed."""
+        """One step from `running` to `after`; returns the new norms, and where the clamp was needed."""
+
+        def some(run: slice) -> tuple[Tensor, Tensor]:
+            return self._run(hessian, *([v[run] for v in part] for part in (block, running, after)))
+
+        parts = team.map(some, hessian.runs(block, team.count))
+        norms, cuts = (torch.cat(side) for side in zip(*parts, strict=True))
+        return norms, cuts
+
+    def _run(
+        self, hessian: HessianProducts, block: Block, running: Block, after: Block
+    ) -> tuple[Float[Tensor, " tests"], Bool[Tensor, " tests"]]:
+        """`_step` of some of the tests."""
         squares, cuts = [], []
-        for product, v, h in zip(products, block, running, strict=True):
-            parts = [self._advance(product.of(few), v[few], h[few]) for few in few_at_a_time(h)]
+        products = hessian.products(running)
+        for product, *layer in zip(products, block, running, after, strict=True):
+            runs = few_at_a_time(layer[0])
+            parts = [self._advance(product.of(few), *(v[few] for v in layer)) for few in runs]
             norm, cut = (torch.cat(side) for side in zip(*parts, strict=True))
             squares.append(precise(norm).square())
             cuts.append(cut)
         return torch.stack(squares).sum(0).sqrt(), torch.stack(cuts).any(0)
 
     def _advance(
-        self, product: Product, v: Float[Tensor, "tests size"], h: Float[Tensor, "tests size"]
+        self,
+        product: Product,
+        v: Float[Tensor, "tests size"],
+        h: Float[Tensor, "tests size"],
+        after: Float[Tensor, "tests size"],
     ) -> tuple[Float[Tensor, " tests"], Bool[Tensor, " tests"]]:
-        """`_step` of one layer, over tests so few that h stays in the cache."""
-        torch.add(v, h, alpha=1 - self.damping * self.scale, out=h)
+        """`_run` of one layer, over tests so few that h stays in the cache."""
+        torch.add(v, h, alpha=1 - self.damping * self.scale, out=after)
         cut = torch.zeros(len(h), dtype=torch.bool, device=h.device)
         if product.bound() <= self.clamp:
-            product.subtract_from(h, self.scale)
+            product.subtract_from(after, self.scale)
         else:
             for first, push in product.columns():
-                own = h[:, first : first + push.shape[1]]
+                own = after[:, first : first + push.shape[1]]
                 # torch's norm of order infinity is many times slower
                 cut |= torch.maximum(push.amax(1), -push.amin(1)) > self.clamp
                 own.sub_(push.clamp_(-self.clamp, self.clamp), alpha=self.scale)
-        return torch.linalg.vector_norm(h, dim=1), cut
+        return torch.linalg.vector_norm(after, dim=1), cut
 
     def _settled(self, norms: list[Tensor]) -> Tensor:
         now = torch.stack(norms[-WINDOW:]).mean(0)
@@ -130,10 +160,20 @@ class Lissa:
 
 
 class HessianProducts(Protocol):
+    """One training instance's Hessian."""
+
+    def runs(self, block: Block, workers: int) -> Sequence[slice]:
+        """All vectors of a block, as many at a time as a worker best multiplies together."""
+
+    def products(self, block: Block) -> Sequence[Product]:
+        """H h for every h of the block, per layer."""
+
+
+class Instances(Protocol):
     """A training set as LiSSA sees it."""
 
     def __len__(self) -> int:
         """Number of training instances."""
 
-    def products(self, index: int, block: Block) -> Sequence[Product]:
-        """H_k h of one instance for every h of the block, per layer."""
+    def hessian(self, index: int) -> AbstractContextManager[HessianProducts]:
+        """That of one instance."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 
 import numpy as np
 import torch
@@ -15,7 +17,7 @@ from spanfluence.curvature import Block, Operator
 from spanfluence.curvature.cg import Cg
 from spanfluence.curvature.ekfac import Ekfac
 from spanfluence.curvature.ggn import Ggn
-from spanfluence.curvature.hessian import Product, hessian_products
+from spanfluence.curvature.hessian import Hessian, hessian_of
 from spanfluence.curvature.lissa import Lissa
 from spanfluence.curvature.rows import CurvatureRows
 from spanfluence.encoding import length_batches
@@ -25,6 +27,7 @@ from spanfluence.model import MAX_TOKENS, TextClassifier, text_losses
 from spanfluence.points import ModelPoint
 from spanfluence.precise import precise
 from spanfluence.rng import numpy_generator
+from spanfluence.trim import Attend, attend_tokens
 from spanfluence.units import Example
 
 Curvature = Lissa | Ggn | Ekfac | Cg
@@ -50,17 +53,17 @@ class TrainingProblem:
     def __len__(self) -> int:
         return len(self._encoded)
 
-    def loss(self, index: int) -> Tensor:
-        """Cross-entropy of one training instance."""
+    def loss(self, index: int, attend: Attend = attend_tokens) -> Tensor:
+        """Cross-entropy of one training instance; `attend`: how a trimmed last block does."""
         batch = [self._encoded[index]]
         inputs = self.classifier.encoder.collate(batch, self.classifier.device)
         states = self.classifier.trunk_states(batch, inputs, keep=True)
-        logits = self.classifier.tail_logits(inputs, states)
+        logits = self.classifier.tail_logits(inputs, states, attend)
         return text_losses(logits, self._labels[index : index + 1], "loss").sum()
 
-    def products(self, index: int, block: Block) -> list[Product]:
-        """H_k h of one instance at the present parameters for every h of the block, per layer."""
-        return hessian_products(self.capture.layers, lambda: self.loss(index), block)
+    def hessian(self, index: int) -> AbstractContextManager[Hessian]:
+        """H_k of one instance at the present parameters."""
+        return hessian_of(self.capture.layers, partial(self.loss, index))
 
     def rows(
         self, point: ModelPoint, sample: int, seed: int, *, by_token: bool = False

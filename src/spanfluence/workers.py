@@ -1,0 +1,46 @@
+"""Threads that each work on parts of their own, instead of sharing every product.
+
+Where a part is many small products, splitting each of them over all cores leaves the cores waiting for each
+other after every one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+import torch
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+
+class Workers:
+    """Runs a function over parts, in their order, on `count` threads."""
+
+    def __init__(self, pool: ThreadPoolExecutor | None, count: int) -> None:
+        self._pool, self.count = pool, count
+
+    def map(self, work: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
+        """The results, in the order of the parts."""
+        return list(map(work, parts) if self._pool is None else self._pool.map(work, parts))
+
+
+@contextmanager
+def workers(device: torch.device) -> Iterator[Workers]:
+    """As many as torch has threads on a processor, none beside the caller on other devices.
+
+    torch's number of threads belongs to the thread that sets it, so the caller's products keep theirs; only what
+    threads of later begin with is set back at the end.
+    """
+    count = torch.get_num_threads()
+    if device.type != "cpu" or count == 1 or not torch.backends.openmp.is_available():
+        yield Workers(None, 1)
+        return
+    try:
+        with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            yield Workers(pool, count)
+    finally:
+        torch.set_num_threads(count)
