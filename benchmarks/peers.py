@@ -41,11 +41,15 @@ def _take_turns(run: Run, rounds: Rounds, own: dict[str, OwnProcess]) -> None:
 
     asked, work = run.asked, run.work
     total = len(work.train)
-    kronfluence = _with_best_batch(run, own["kronfluence"], "kronfluence", identity_scores)
-    one_by_one = _with_best_batch(
-        run, own["captum"], "captum", partial(tracincp_scores, batched=False)
+    kronfluence = _with_best_batch(
+        run, own["kronfluence"], "kronfluence", identity_scores, asked.kronfluence_spans
     )
-    batched = _with_best_batch(run, own["captum"], "captum, batched", tracincp_scores)
+    one_by_one = _with_best_batch(
+        run, own["captum"], "captum", partial(tracincp_scores, batched=False), asked.captum_spans
+    )
+    batched = _with_best_batch(
+        run, own["captum"], "captum, batched", tracincp_scores, asked.captum_spans
+    )
     ours.tracin(work.few(64))  # warm, as the peers are
     for number in range(asked.repeats):
         run.gemm.measure()
@@ -70,13 +74,13 @@ def _scaled_scores(work: Workload, scores: Scores, spans: int) -> Timed:
     return scaled(lambda n: scores(work.few(n)), spans, len(work.train))
 
 
-def _with_best_batch(run: Run, own: OwnProcess, peer: str, scores: Scores) -> Scores:
-    """A peer with the batch size that served it best on a part of the work."""
+def _with_best_batch(run: Run, own: OwnProcess, peer: str, scores: Scores, spans: int) -> Scores:
+    """A peer with the batch size that serves it best on the spans it is timed on."""
     own.run(_warm_up, scores)
     if run.asked.batch:
         run.batches[peer] = run.asked.batch
     else:
-        trials = {size: own.run(_trial, scores, size) for size in BATCHES}
+        trials = {size: own.run(_trial, scores, size, spans) for size in BATCHES}
         run.batches[peer] = min(trials, key=trials.__getitem__)
         run.say(f"{peer}: " + ", ".join(f"batch {n}: {s:.1f} s" for n, s in trials.items()))
     run.results.facts[f"batch of {peer}"] = f"{run.batches[peer]} texts"
@@ -88,9 +92,9 @@ def _warm_up(work: Workload, scores: Scores) -> None:
     scores(work.few(1), batch_size=2)
 
 
-def _trial(work: Workload, scores: Scores, size: int) -> float:
-    """Seconds of a peer on some spans at one point with batches of a size."""
-    part = work.few(32)
+def _trial(work: Workload, scores: Scores, size: int, spans: int) -> float:
+    """Seconds of a peer at one point with batches of a size."""
+    part = work.few(spans)
     part.__dict__["points"] = work.points[:1]
     return timed(lambda: scores(part, batch_size=size)).seconds
 

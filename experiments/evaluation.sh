@@ -51,7 +51,7 @@ for NAME in mams sentihood; do
       --retrain-precision bfloat16
   }
   second_seed seed1 --set "rates=[0.005, 0.01, 0.03]" --methods pinpoint --methods "pinpoint, points=checkpoints"
-  second_seed checkpoint-loss --set "rates=[0.01, 0.03]" --methods "pinpoint, points=checkpoints, target=loss"
+  second_seed checkpoint-loss --set "rates=[0.01, 0.03]" --methods tracepoint
   evaluated beyond --stages lds --stages span-lds --methods pinpoint --methods tracin++ --methods tracinf \
     --methods "gradient cosine" --set seeds=1 --retrain-precision bfloat16
   evaluated beyond --stages span-ral --methods pinpoint --methods tracin++ --methods "gradient cosine" \

@@ -26,6 +26,10 @@ TABLE = {
         "final", "identity", ("span", "span"),
         "logit", "unmasked", "span", "layer-cosine", "importance",
     ),
+    "tracepoint": (
+        "checkpoints", "identity", ("span", "span"),
+        "loss", "unmasked", "span", "layer-cosine", "importance",
+    ),
 }  # fmt: skip
 PAPER_SIGNS = {
     "if": -1,
@@ -38,10 +42,11 @@ PAPER_SIGNS = {
     "control": 1,
     "faithful": 1,
     "pinpoint": 1,
+    "tracepoint": 1,
 }
 
 
-def test_there_are_ten_methods():
+def test_the_table_has_these_rows():
     assert list(METHODS) == list(TABLE)
     assert tuple(field.name for field in fields(Method)) == COLUMNS
 
@@ -116,4 +121,4 @@ def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(InputError) as caught:
         method_named("trackin")
     assert str(caught.value).startswith("no method 'trackin': use 'if', 'if+'")
-    assert str(caught.value).endswith("'pinpoint'")
+    assert str(caught.value).endswith("'tracepoint'")

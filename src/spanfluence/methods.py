@@ -89,6 +89,14 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "weight": ("none", "importance", "positive-importance"),
 }
 
+_PINPOINT = Method(
+    target="logit",
+    contrast="unmasked",
+    locality="span",
+    scale="layer-cosine",
+    weight="importance",
+)
+
 METHODS: dict[str, Method] = {
     "if": Method(curvature="lissa", units=("instance", "instance")),
     "if+": Method(curvature="lissa", units=("instance", "span")),
@@ -99,13 +107,8 @@ METHODS: dict[str, Method] = {
     "tracin++": Method(points="delta"),
     "control": Method(points="checkpoints"),
     "faithful": Method(),
-    "pinpoint": Method(
-        target="logit",
-        contrast="unmasked",
-        locality="span",
-        scale="layer-cosine",
-        weight="importance",
-    ),
+    "pinpoint": _PINPOINT,
+    "tracepoint": replace(_PINPOINT, points="checkpoints", target="loss"),
 }
 
 

@@ -44,6 +44,7 @@ DEFAULT_METHODS: dict[str, dict[str, Any]] = {
 }
 KNOWN_METHODS: dict[str, dict[str, Any]] = {
     **DEFAULT_METHODS,
+    "tracepoint": {"method": "tracepoint"},
     "faithful": {"method": "faithful"},
     "gradient dot": GRADIENT_DOT,
 }

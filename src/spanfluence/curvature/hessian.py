@@ -30,9 +30,7 @@ from spanfluence.products import times_transposed
 from spanfluence.trim import Attend, Question, attend_tokens
 
 CACHE_BYTES = 4 << 20  # of vectors that are worked on at a time
-PASS_BYTES = (
-    2 << 20
-)  # of the largest output of a layer, over the vectors of one second backward pass
+PASS_BYTES = 2 << 20  # of the widest layer's output, over the vectors of one second backward pass
 
 
 def few_at_a_time(vectors: Float[Tensor, "vectors size"]) -> Iterator[slice]:
@@ -246,8 +244,8 @@ def _product(
     turned = calls[0].turned
     rest = None
     if _has(layer, "bias"):
-        bias = owned(layer)[-1]
-        rest = vectors.new_zeros(len(vectors), len(bias)) if turned else torch.stack(biases).sum(0)
+        rest = vectors.new_zeros(len(vectors), len(owned(layer)[-1]))
+        rest = rest if turned else sum(biases, rest)
     if not _has(layer, "weight"):
         return Product((), rest)
     matrices = zip(*(starmap(Sides, zip(*pair, strict=True)) for pair in pairs), strict=True)

@@ -23,6 +23,7 @@ LINES: dict[str, tuple[str, str, str]] = {
     "if": (BLUE, ":", "o"), "if+": (BLUE, "--", "s"), "if++": (BLUE, "-", "D"),
     "tracin": (BLACK, ":", "o"), "tracinf": (RED, ":", "o"), "tracin+": (RED, "--", "s"),
     "tracin++": (RED, "-", "D"), "control": (PURPLE, "-.", "D"), "pinpoint": (GREEN, "-", "*"),
+    "tracepoint": (ORANGE, "-", "X"),
     "gradient cosine": (SKY, "-", "^"), "random": (GREY, ":", "x"), "bm25": (GREY, "--", "v"),
     "embedding": (GREY, "-", "P"),
 }  # fmt: skip
