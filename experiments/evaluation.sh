@@ -52,7 +52,7 @@ for NAME in mams sentihood; do
   }
   second_seed seed1 --set "rates=[0.005, 0.01, 0.03]" --methods pinpoint --methods "pinpoint, points=checkpoints"
   second_seed checkpoint-loss --set "rates=[0.01, 0.03]" --methods tracepoint
-  evaluated beyond --stages lds --stages span-lds --methods pinpoint --methods tracin++ --methods tracinf \
+  evaluated beyond --stages lds --stages span-lds --methods pinpoint --methods tracepoint --methods tracin++ --methods tracinf \
     --methods "gradient cosine" --set seeds=1 --retrain-precision bfloat16
   evaluated beyond --stages span-ral --methods pinpoint --methods tracin++ --methods "gradient cosine" \
     --set seeds=1 --set removal_train=2000 --retrain-precision bfloat16
