@@ -70,7 +70,7 @@ class Hessian:
         others: Sequence[Tensor],
     ) -> None:
         self.layers, self.calls, self.others = layers, calls, others
-        self._flat = flat = [call for own in calls.values() for call in own]
+        self.flat = flat = [call for own in calls.values() for call in own]
         read = [call for call in flat if call.read.requires_grad]
         leaves = [*(c.given for c in flat), *(c.read for c in read), *others]
         first = list(torch.autograd.grad(loss, leaves, create_graph=True, allow_unused=True))
@@ -86,7 +86,7 @@ class Hessian:
         vectors = len(block[0])
         if block[0].device.type != "cpu":
             return [slice(0, vectors)]
-        widest = max((c.given.numel() * c.given.element_size() for c in self._flat), default=1)
+        widest = max((c.given.numel() * c.given.element_size() for c in self.flat), default=1)
         rounds = -(-vectors * widest // (PASS_BYTES * workers))
         count = min(vectors, rounds * workers)
         return [slice(i * vectors // count, (i + 1) * vectors // count) for i in range(count)]
@@ -196,7 +196,7 @@ class _Slopes:
 
     def gradients(self) -> dict[int, Tensor]:
         """Gradients of all slopes by what layers gave, by what they handed down, and by other parameters."""
-        calls = [call for own in self.hessian.calls.values() for call in own]
+        calls = self.hessian.flat
         handed = [call.read_gradient for call in calls]
         leaves = [
             leaf
