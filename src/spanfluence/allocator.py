@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import sys
+import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +20,7 @@ from torch import Tensor
 LARGE_BYTES = 8 << 20  # from here on pages of 2 MB pay
 GROWTH = 1.06  # of the process over its first batch, before free memory is handed back
 
-M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -2, -3, -8
 
 
 @cache
@@ -46,6 +47,7 @@ def keep_freed_memory() -> None:
         (M_MMAP_THRESHOLD, 32 << 20),  # the most that glibc takes
         (M_TRIM_THRESHOLD, 2**31 - 1),
         (M_TOP_PAD, 64 << 20),
+        (M_ARENA_MAX, 1),  # one heap for all threads: what one frees serves the others
     ):
         _glibc().mallopt(parameter, value)
 
@@ -84,18 +86,21 @@ class _Spare:
     def __init__(self) -> None:
         self.blocks: dict[int, list[mmap.mmap]] = {}
         self.users = 0
+        self._one_at_a_time = threading.RLock()  # a block may come back while another is taken
 
     def take(self, size: int) -> mmap.mmap | None:
         """A block of exactly that size. If there is none all others go: they do not fit what comes."""
-        found = self.blocks.get(size)
-        if found:
-            return found.pop()
-        self.blocks.clear()
-        return None
+        with self._one_at_a_time:
+            found = self.blocks.get(size)
+            if found:
+                return found.pop()
+            self.blocks.clear()
+            return None
 
     def give_back(self, size: int, block: mmap.mmap) -> None:
-        if self.users:
-            self.blocks.setdefault(size, []).append(block)
+        with self._one_at_a_time:
+            if self.users:
+                self.blocks.setdefault(size, []).append(block)
 
 
 _SPARE = _Spare()

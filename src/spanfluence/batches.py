@@ -20,6 +20,9 @@ from spanfluence.one_query import attend_for_logits
 from spanfluence.text_rows import Wanted
 from spanfluence.units import Unit
 
+Members = Sequence[tuple[Encoded, Sequence[tuple[int, int]]]]
+"""Texts, each with the units that are made of it: (number of a side, row in it)."""
+
 BATCH_TOKENS = 2048  # of one gradient batch: larger ones hold more padding, and leave the caches
 
 
@@ -69,7 +72,7 @@ class UnitBatches:
     def __init__(
         self, classifier: TextClassifier, sides: Sequence[Side], batch_tokens: int = BATCH_TOKENS
     ) -> None:
-        self.classifier, self.sides = classifier, sides
+        self.classifier, self.sides, self.batch_tokens = classifier, sides, batch_tokens
         groups: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for number, side in enumerate(sides):
             for row, (unit, label) in enumerate(zip(side.units, side.label_ids, strict=True)):
@@ -97,9 +100,13 @@ class UnitBatches:
         }
         return 1 + len(masked)
 
-    def __iter__(self) -> Iterator[UnitBatch]:
+    def members(self) -> Iterator[Members]:
+        """What each batch is made of."""
         for numbers in self._batches:
-            members = [(self._encoded[n], self._groups[n]) for n in numbers]
+            yield [(self._encoded[n], self._groups[n]) for n in numbers]
+
+    def __iter__(self) -> Iterator[UnitBatch]:
+        for members in self.members():
             yield UnitBatch(self.classifier, self.sides, members)
 
 
@@ -127,7 +134,7 @@ class UnitBatch:
         self,
         classifier: TextClassifier,
         sides: Sequence[Side],
-        members: Sequence[tuple[Encoded, Sequence[tuple[int, int]]]],
+        members: Members,
     ) -> None:
         self.classifier, self.sides = classifier, sides
         self._places = [_Place() for _ in sides]

@@ -6,7 +6,7 @@ score(u', u) = sum_i w_i scale< P_i s(u'; theta_i), s(u; theta_i) > weight(u)
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Generator, Hashable, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,8 +18,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from spanfluence.allocator import BoundedHeap, keep_freed_memory, reusing_blocks
-from spanfluence.batches import BATCH_TOKENS, Side, UnitBatch, UnitBatches, UnitGradients
+from spanfluence.batches import (
+    BATCH_TOKENS,
+    Members,
+    Side,
+    UnitBatch,
+    UnitBatches,
+    UnitGradients,
+)
 from spanfluence.capture import Capture
+from spanfluence.crew import Crew, crew
 from spanfluence.curvature import Operator
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.finite import check_finite
@@ -87,7 +95,16 @@ class _TestSide:
 
 
 Visit = list[tuple[int, int]]  # of one point: the jobs that want it, and its number in each
-Group = Sequence[UnitBatch]
+
+
+class GroupScores(NamedTuple):
+    """What some batches gave at one point."""
+
+    rows: list[Int[np.ndarray, " units"]]
+    """The units of each job that they hold, as indices."""
+    scores: dict[int, Float[Tensor, "tests units"]]
+    """By the number of the job; of jobs that want this point and have units here."""
+
 
 GROUP = 4
 """Batches whose products with the tests are taken together: the tests' gradients, which are far larger
@@ -124,15 +141,15 @@ class Influence:
         visits = _visits(jobs)
         blocks = self._blocks(jobs, visits, memory_bytes)
         count = _shared_out(advance, len(blocks) * len(visits))
-        for block, visit in itertools.product(blocks, visits):
-            # Closed at once, also when interrupted: it holds the model at another point.
-            with closing(self._at_point(jobs, visit, block, train, batch_tokens)) as groups:
-                for group, found in groups:
-                    for number, scores in found.items():
-                        cells = np.ix_(block, _rows_of(group, number))
-                        results[number][cells] += scores.numpy()
-                    count(len(_rows_of(group, 0)))
-                    heap.after_batch()
+        with crew(self.capture) as hands:
+            for block, visit in itertools.product(blocks, visits):
+                # Closed at once, also when interrupted: it holds the model at another point.
+                with closing(self._at_point(jobs, visit, block, train, hands)) as groups:
+                    for rows, found in groups:
+                        for number, scores in found.items():
+                            results[number][np.ix_(block, rows[number])] += scores.numpy()
+                        count(len(rows[0]))
+                        heap.after_batch()
         return [result.astype(np.float32) for result in results]
 
     def _at_point(
@@ -141,15 +158,20 @@ class Influence:
         visit: Visit,
         block: Int[np.ndarray, " rows"],
         train: UnitBatches,
-        batch_tokens: int,
-    ) -> Generator[tuple[Group, dict[int, Float[Tensor, "tests units"]]], None, None]:
+        hands: Crew,
+    ) -> Generator[GroupScores, None, None]:
         """All training batches in groups, with their scores for a block of tests at one point."""
         number, index = visit[0]
         with self.classifier.at(jobs[number].points[index].parameters):
-            tests = self._test_sides(jobs, visit, block, batch_tokens)
-            waiting = iter(train)
-            while group := list(itertools.islice(waiting, GROUP)):
-                yield group, self._group_scores(jobs, visit, tests, group)
+            tests = self._test_sides(jobs, visit, block, train.batch_tokens, hands)
+            groups = _groups(list(train.members()), hands.team.count)
+
+            def work(capture: Capture, group: Sequence[Members]) -> GroupScores:
+                batches = [UnitBatch(capture.classifier, train.sides, own) for own in group]
+                return _group_scores(jobs, visit, tests, capture, batches)
+
+            with closing(hands.stream(work, groups)) as found:
+                yield from found
 
     def _blocks(
         self, jobs: Sequence[Job], visits: Sequence[Visit], memory_bytes: int
@@ -172,6 +194,7 @@ class Influence:
         visit: Visit,
         block: Int[np.ndarray, " rows"],
         batch_tokens: int,
+        hands: Crew,
     ) -> list[_TestSide]:
         """At the present point, per visitor. Jobs that differ only on the training side share theirs."""
         known: dict[SideKey, _TestSide] = {}
@@ -182,39 +205,54 @@ class Influence:
             if key not in known:
                 units, label_ids = [tests.units[r] for r in block], tests.label_ids[block]
                 side = replace(tests, units=units, label_ids=label_ids)
-                known[key] = self._test_side(side, operator, batch_tokens)
+                known[key] = self._test_side(side, operator, batch_tokens, hands)
             prepared.append(known[key])
         return prepared
 
-    def _test_side(self, side: Side, operator: Operator | None, batch_tokens: int) -> _TestSide:
-        batches = list(UnitBatches(self.classifier, [side], batch_tokens))
-        order = _rows_of(batches, 0)
-        found = UnitGradients.joined([b.gradients(self.capture, [0])[0] for b in batches])
+    def _test_side(
+        self, side: Side, operator: Operator | None, batch_tokens: int, hands: Crew
+    ) -> _TestSide:
+        def work(capture: Capture, own: Members) -> tuple[UnitBatch, UnitGradients]:
+            batch = UnitBatch(capture.classifier, [side], own)
+            return batch, batch.gradients(capture, [0])[0]
+
+        members = UnitBatches(self.classifier, [side], batch_tokens).members()
+        batches, gradients = zip(*hands.stream(work, members), strict=True)
+        order, found = _rows_of(batches, 0), UnitGradients.joined(gradients)
         layers: list[LayerGradient]
         if operator is not None:
             solved = operator.solve([layer.dense() for layer in found.layers])
             layers = [DenseGradient(values) for values in solved]
         else:
-            layers = [
-                written_out(layer) if better_written_out(layer) else layer for layer in found.layers
-            ]
+            layers = hands.team.map(_prepared, found.layers)
         return _TestSide([side.units[row] for row in order], layers, np.argsort(order))
 
-    def _group_scores(
-        self, jobs: Sequence[Job], visit: Visit, tests: Sequence[_TestSide], group: Group
-    ) -> dict[int, Float[Tensor, "tests units"]]:
-        """Job number -> scores of the group's units at the present point, times its weight."""
-        train = [batch.gradients(self.capture, [number for number, _ in visit]) for batch in group]
-        found = {}
-        for (number, index), side in zip(visit, tests, strict=True):
-            own = [gradients[number] for gradients in train if number in gradients]
-            if own:
-                job, joined = jobs[number], UnitGradients.joined(own)
-                scores = job.points[index].weight * _scores(job.method, side, joined)
-                units = [job.train.units[row] for row in _rows_of(group, number)]
-                _check_finite(scores, side, joined, units)
-                found[number] = scores
-        return found
+
+def _prepared(tests: LayerGradient) -> LayerGradient:
+    """A block of tests as training units will meet it."""
+    return written_out(tests) if better_written_out(tests) else tests
+
+
+def _group_scores(
+    jobs: Sequence[Job],
+    visit: Visit,
+    tests: Sequence[_TestSide],
+    capture: Capture,
+    group: Sequence[UnitBatch],
+) -> GroupScores:
+    """Scores of the group's units at the present point, times its weight."""
+    train = [batch.gradients(capture, [number for number, _ in visit]) for batch in group]
+    rows = [_rows_of(group, number) for number in range(len(jobs))]
+    found = {}
+    for (number, index), side in zip(visit, tests, strict=True):
+        own = [gradients[number] for gradients in train if number in gradients]
+        if own:
+            job, joined = jobs[number], UnitGradients.joined(own)
+            scores = job.points[index].weight * _scores(job.method, side, joined)
+            units = [job.train.units[row] for row in rows[number]]
+            _check_finite(scores, side, joined, units)
+            found[number] = scores
+    return GroupScores(rows, found)
 
 
 def _visits(jobs: Sequence[Job]) -> list[Visit]:
@@ -226,7 +264,14 @@ def _visits(jobs: Sequence[Job]) -> list[Visit]:
     return list(visits.values())
 
 
-def _rows_of(group: Group, number: int) -> Int[np.ndarray, " units"]:
+def _groups(batches: Sequence[Members], workers: int) -> Iterator[Sequence[Members]]:
+    """At most `GROUP` batches each, as many groups for every worker, of nearly one size."""
+    count = min(len(batches), workers * -(-len(batches) // (workers * GROUP)))
+    cuts = [len(batches) * number // count for number in range(count + 1)]
+    return (batches[first:after] for first, after in itertools.pairwise(cuts))
+
+
+def _rows_of(group: Sequence[UnitBatch], number: int) -> Int[np.ndarray, " units"]:
     """The units of a job that the batches hold, as indices."""
     return np.concatenate([batch.rows(number) for batch in group])
 

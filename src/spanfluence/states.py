@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 import weakref
 from collections.abc import Sequence
 from typing import IO
@@ -30,6 +31,7 @@ class StateStore:
         self.budget_bytes = budget_bytes
         self.used_bytes = 0
         self._file: IO[bytes] | None = None
+        self._at_file = threading.Lock()  # one place in it for all threads
         self._places: dict[bytes, int] = {}  # key of a text -> offset in the file
         self._dtype, self._width = torch.float32, 0
 
@@ -41,8 +43,9 @@ class StateStore:
         self._dtype, self._width = states.dtype, states.shape[-1]
         for encoded, rows in zip(batch, states.cpu(), strict=True):
             size = len(encoded) * rows.shape[-1] * rows.element_size()
-            if encoded.key not in self._places and self.used_bytes + size <= self.budget_bytes:
-                self._write(encoded.key, rows[: len(encoded)])
+            with self._at_file:
+                if encoded.key not in self._places and self.used_bytes + size <= self.budget_bytes:
+                    self._write(encoded.key, rows[: len(encoded)])
 
     def _write(self, key: bytes, rows: Float[Tensor, "tokens hidden"]) -> None:
         if self._file is None:
@@ -77,8 +80,9 @@ class StateStore:
         places = states.view(torch.uint8).numpy()
         for number, encoded in enumerate(batch):
             if encoded in self:
-                self._file.seek(self._places[encoded.key])
-                self._file.readinto(places[number, : len(encoded)])  # type: ignore[attr-defined]
+                with self._at_file:
+                    self._file.seek(self._places[encoded.key])
+                    self._file.readinto(places[number, : len(encoded)])  # type: ignore[attr-defined]
         return states, missing
 
     def clear(self) -> None:

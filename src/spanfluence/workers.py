@@ -1,13 +1,14 @@
 """Threads that each work on parts of their own, instead of sharing every product.
 
-Where a part is many small products, splitting each of them over all cores leaves the cores waiting for each
-other after every one.
+Where a part is many products, splitting each of them over all cores leaves the cores waiting for each other after
+every one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -20,12 +21,35 @@ Result = TypeVar("Result")
 class Workers:
     """Runs a function over parts, in their order, on `count` threads."""
 
-    def __init__(self, pool: ThreadPoolExecutor | None, count: int) -> None:
+    def __init__(self, pool: ThreadPoolExecutor | None = None, count: int = 1) -> None:
         self._pool, self.count = pool, count
 
     def map(self, work: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
         """The results, in the order of the parts."""
-        return list(map(work, parts) if self._pool is None else self._pool.map(work, parts))
+        return list(self.stream(work, parts))
+
+    def stream(
+        self, work: Callable[[Part], Result], parts: Iterable[Part]
+    ) -> Generator[Result, None, None]:
+        """The results one after the other; parts are taken as threads come free.
+
+        Closed early, or after an error, it returns once no thread is at work any more.
+        """
+        if self._pool is None:
+            yield from map(work, parts)
+            return
+        begun: deque[Future[Result]] = deque()
+        try:
+            for part in parts:
+                begun.append(self._pool.submit(work, part))
+                if len(begun) > self.count:  # one waits, so that no thread does
+                    yield begun.popleft().result()
+            while begun:
+                yield begun.popleft().result()
+        finally:
+            for future in begun:
+                future.cancel()
+            wait(begun)
 
 
 @contextmanager
@@ -37,7 +61,7 @@ def workers(device: torch.device) -> Iterator[Workers]:
     """
     count = torch.get_num_threads()
     if device.type != "cpu" or count == 1 or not torch.backends.openmp.is_available():
-        yield Workers(None, 1)
+        yield Workers()
         return
     try:
         with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as pool:

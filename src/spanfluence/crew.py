@@ -1,0 +1,72 @@
+"""Workers that each have a classifier of their own: other modules, the same weights.
+
+Running a model leaves marks on its modules while it lasts (hooks, trimmed blocks), so two threads cannot share
+them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from queue import SimpleQueue
+from typing import TypeVar
+
+from spanfluence.capture import Capture
+from spanfluence.workers import Workers, workers
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+
+class Crew:
+    """Runs a function over parts, each time with a capture that nobody else uses meanwhile."""
+
+    def __init__(self, team: Workers, captures: Iterable[Capture]) -> None:
+        self.team = team
+        self._free: SimpleQueue[Capture] = SimpleQueue()
+        for capture in captures:
+            self._free.put(capture)
+
+    def stream(
+        self, work: Callable[[Capture, Part], Result], parts: Iterable[Part]
+    ) -> Generator[Result, None, None]:
+        """The results, in the order of the parts."""
+
+        def own(part: Part) -> Result:
+            capture = self._free.get()
+            try:
+                return work(capture, part)
+            finally:
+                self._free.put(capture)
+
+        return self.team.stream(own, parts)
+
+
+@contextmanager
+def crew(capture: Capture) -> Iterator[Crew]:
+    """A worker for each of torch's threads; the caller alone where the model cannot be copied."""
+    if not _copyable(capture):
+        yield Crew(Workers(), [capture])
+        return
+    with workers(capture.classifier.device) as team:
+        yield Crew(team, copies(capture, team.count))
+
+
+def copies(capture: Capture, count: int) -> list[Capture]:
+    """The capture itself, and others that share its weights, its tokenizer and its store of trunk states."""
+    own = capture.classifier
+    shared = (
+        *own.model.parameters(),
+        *own.model.buffers(),
+        own.tokenizer,
+        own.encoder,
+        own.states,
+    )
+    known = {id(part): part for part in shared}
+    return [capture, *(copy.deepcopy(capture, dict(known)) for _ in range(count - 1))]
+
+
+def _copyable(capture: Capture) -> bool:
+    """Not where someone has replaced a module's forward: that function would still run the original's."""
+    return not any("forward" in vars(module) for module in capture.classifier.model.modules())
