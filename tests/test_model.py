@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import reference
@@ -233,6 +236,33 @@ def test_the_store_keeps_to_its_budget(classifier):
     classifier.states.clear()
     assert classifier.states.used_bytes == 0
     assert texts[0] not in classifier.states
+
+
+def test_threads_share_a_store(classifier):
+    """Its file has one place at a time, and every text its own."""
+    texts = classifier.encoder.encode([Example(" ".join(["soup"] * n)) for n in range(1, 41)])
+    store, mixed = StateStore(), []
+
+    def states_of(number: int) -> torch.Tensor:
+        return torch.full((1, len(texts[number]), 64), float(number))
+
+    def keep_and_read(numbers: Sequence[int]) -> None:
+        for number in numbers:
+            store.keep([texts[number]], states_of(number))
+            states, missing = store.gather([texts[number]])
+            if missing or not torch.equal(states, states_of(number)):
+                mixed.append(number)
+
+    threads = [
+        threading.Thread(target=keep_and_read, args=(list(range(40))[first::3] * 20,))
+        for first in (0, 0, 1, 2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert mixed == []
+    assert store.used_bytes == sum(len(text) for text in texts) * 64 * 4
 
 
 def test_only_unknown_texts_of_a_batch_run_the_trunk(classifier):

@@ -97,9 +97,9 @@ def test_memory_is_counted_by_test_sides(classifier, monkeypatch, second, blocks
     seen = []
     original = Influence._test_sides
 
-    def spy(self, jobs, visit, block, batch_tokens):
+    def spy(self, jobs, visit, block, *others):
         seen.append(len(block))
-        return original(self, jobs, visit, block, batch_tokens)
+        return original(self, jobs, visit, block, *others)
 
     monkeypatch.setattr(Influence, "_test_sides", spy)
     scores_together([first, first.also(second)], TESTS)

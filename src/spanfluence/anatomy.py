@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from spanfluence.errors import InputError
 from spanfluence.products import FastLinear
+from spanfluence.trim import forward_replaced
 
 
 @dataclass(frozen=True)
@@ -209,15 +210,10 @@ class Trunk:
                 return (states, *args[1:]), kwargs
             return args, {**kwargs, "hidden_states": states}
 
-        handle = None
-        for block in self._skipped:
-            block.forward = skip
-        if self._next is not None:
-            handle = self._next.register_forward_pre_hook(inject, with_kwargs=True)
-        try:
-            yield
-        finally:
+        with ExitStack() as stack:
             for block in self._skipped:
-                del block.forward
-            if handle is not None:
-                handle.remove()
+                stack.enter_context(forward_replaced(block, skip))
+            if self._next is not None:
+                handle = self._next.register_forward_pre_hook(inject, with_kwargs=True)
+                stack.callback(handle.remove)
+            yield

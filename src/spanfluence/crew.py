@@ -18,6 +18,8 @@ from spanfluence.workers import Workers, workers
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
+MOST = 4  # workers: each holds batches of its own, and memory would grow with the number of cores
+
 
 class Crew:
     """Runs a function over parts, each time with a capture that nobody else uses meanwhile."""
@@ -45,11 +47,11 @@ class Crew:
 
 @contextmanager
 def crew(capture: Capture) -> Iterator[Crew]:
-    """A worker for each of torch's threads; the caller alone where the model cannot be copied."""
+    """Up to `MOST` workers; the caller alone where the model cannot be copied."""
     if not _copyable(capture):
         yield Crew(Workers(), [capture])
         return
-    with workers(capture.classifier.device) as team:
+    with workers(capture.classifier.device, MOST) as team:
         yield Crew(team, copies(capture, team.count))
 
 
@@ -68,5 +70,8 @@ def copies(capture: Capture, count: int) -> list[Capture]:
 
 
 def _copyable(capture: Capture) -> bool:
-    """Not where someone has replaced a module's forward: that function would still run the original's."""
-    return not any("forward" in vars(module) for module in capture.classifier.model.modules())
+    """Not where per-example autograd opens weights, which all share, for a while; nor where someone has replaced
+    a module's forward: that function would still run the original's modules."""
+    opened = any(layer.kind == "whole" for layer in capture.layers)
+    modules = capture.classifier.model.modules()
+    return not opened and not any("forward" in vars(module) for module in modules)

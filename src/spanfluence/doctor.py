@@ -19,6 +19,7 @@ import torch
 from spanfluence import __version__
 from spanfluence.batches import UnitBatches
 from spanfluence.capture import Layer, owned
+from spanfluence.crew import MOST
 from spanfluence.errors import InputError
 from spanfluence.explain import Explainer
 from spanfluence.influence import GROUP
@@ -113,6 +114,8 @@ def job_cost(explainer: Explainer, tests: int) -> Cost:
     rows = sum(_row_floats(layer) for layer in explainer.capture.layers)
     kept = KEPT_PER_ROW + GROUP - 1  # of the batch that runs, and the rows of those that wait
     working = int(kept * 4 * rows * max(explainer.batch_tokens, max(texts)))
+    if classifier.device.type == "cpu":
+        working *= min(torch.get_num_threads(), MOST)
     scores = 12 * tests * len(explainer.train_units)
     blocks = -(-tests // per_block)
     disk = sum(texts) * trunk * width

@@ -221,7 +221,7 @@ class Influence:
         order, found = _rows_of(batches, 0), UnitGradients.joined(gradients)
         layers: list[LayerGradient]
         if operator is not None:
-            solved = operator.solve([layer.dense() for layer in found.layers])
+            solved = operator.solve(hands.team.map(lambda layer: layer.dense(), found.layers))
             layers = [DenseGradient(values) for values in solved]
         else:
             layers = hands.team.map(_prepared, found.layers)

@@ -53,11 +53,22 @@ def trimmed(block: nn.Module | None, attend: Attend) -> Iterator[None]:
     if block is None or forward is None:
         yield
         return
-    block.forward = forward
+    with forward_replaced(block, forward):
+        yield
+
+
+@contextmanager
+def forward_replaced(module: nn.Module, forward: Callable[..., Any]) -> Iterator[None]:
+    """Another forward for a while; one that someone else had put there is there again afterwards."""
+    before = vars(module).get("forward")
+    module.forward = forward
     try:
         yield
     finally:
-        del block.forward
+        if before is None:
+            del module.forward
+        else:
+            module.forward = before
 
 
 def _bert(block: Any, attend: Attend) -> Forward:

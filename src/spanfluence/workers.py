@@ -53,18 +53,22 @@ class Workers:
 
 
 @contextmanager
-def workers(device: torch.device) -> Iterator[Workers]:
+def workers(device: torch.device, most: int | None = None) -> Iterator[Workers]:
     """As many as torch has threads on a processor, none beside the caller on other devices.
+
+    Where `most` makes them fewer, each has its share of torch's threads for its products.
 
     torch's number of threads belongs to the thread that sets it, so the caller's products keep theirs; only what
     threads of later begin with is set back at the end.
     """
-    count = torch.get_num_threads()
+    threads = torch.get_num_threads()
+    count = threads if most is None else min(threads, most)
     if device.type != "cpu" or count == 1 or not torch.backends.openmp.is_available():
         yield Workers()
         return
     try:
-        with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        share = (threads // count,)
+        with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=share) as pool:
             yield Workers(pool, count)
     finally:
-        torch.set_num_threads(count)
+        torch.set_num_threads(threads)

@@ -85,7 +85,7 @@ class TrainingProblem:
                     ]
                     pieces.append(own)
         layers = [stack(parts) for parts in zip(*pieces, strict=True)]
-        return CurvatureRows(layers, len(chosen))
+        return CurvatureRows(layers, len(chosen), self.classifier.device)
 
 
 def curvature_directions(

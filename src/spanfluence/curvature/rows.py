@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -12,6 +13,7 @@ from spanfluence.curvature import Block, Damping, auto_damping
 from spanfluence.gradients import DenseGradient, LayerGradient
 from spanfluence.inner_products import add_weighted_sum, gram, inner
 from spanfluence.precise import precise
+from spanfluence.workers import workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +26,7 @@ class CurvatureRows:
 
     layers: list[LayerGradient]
     instances: int
+    device: torch.device
 
     @property
     def count(self) -> int:
@@ -41,21 +44,23 @@ class CurvatureRows:
 
     def gram(self) -> Float[Tensor, "rows rows"]:
         """MM', in double precision."""
-        return torch.stack([precise(gram(layer)) for layer in self.layers]).sum(0)
+        return torch.stack(self._each(lambda layer: precise(gram(layer)))).sum(0)
 
     def times(self, block: Block) -> Float[Tensor, "tests rows"]:
         """VM' for the vectors V of a block, in double precision."""
-        parts = [
-            inner(DenseGradient(values), layer)
-            for values, layer in zip(block, self.layers, strict=True)
-        ]
+        parts = self._each(lambda layer, values: inner(DenseGradient(values), layer), block)
         return precise(torch.stack(parts)).sum(0)
 
     def added_to(
         self, block: Block, weights: Float[Tensor, "tests rows"], *, beta: float = 1.0
     ) -> Block:
         """beta V + WM for vectors V and weights W."""
-        return [
-            add_weighted_sum(values, layer, weights.to(values), beta=beta)
-            for values, layer in zip(block, self.layers, strict=True)
-        ]
+        own = weights.to(block[0])
+        return self._each(
+            lambda layer, values: add_weighted_sum(values, layer, own, beta=beta), block
+        )
+
+    def _each(self, work: Callable[..., Tensor], *blocks: Sequence[Tensor]) -> list[Tensor]:
+        """Layer by layer, shared out among threads; a layer with its part of each block."""
+        with workers(self.device) as team:
+            return team.map(lambda own: work(*own), zip(self.layers, *blocks, strict=True))
