@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import ours
@@ -53,20 +54,27 @@ def _take_turns(run: Run, rounds: Rounds, own: dict[str, OwnProcess]) -> None:
     ours.tracin(work.few(64))  # warm, as the peers are
     for number in range(asked.repeats):
         run.gemm.measure()
-        before = ours.tracin(work)
-        for tool, scores, spans in (
-            ("kronfluence", kronfluence, asked.kronfluence_spans),
-            ("captum", one_by_one, asked.captum_spans),
-            ("captum, batched", batched, asked.captum_spans),
-        ):
-            rounds.note(tool, own[tool.partition(",")[0]].run(_scaled_scores, scores, spans))
-        after = ours.tracin(work)
         spans = [(number * asked.recompute_spans + i) % total for i in range(asked.recompute_spans)]
         test = number % len(work.tests)
-        naive = own["recompute per test"].run(recompute_per_test, test, spans)
-        rounds.note("recompute per test", naive)
-        rounds.note("spanfluence", replace(after, seconds=(before.seconds + after.seconds) / 2))
+        jobs: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
+            ("kronfluence", _scaled_scores, (kronfluence, asked.kronfluence_spans)),
+            ("captum", _scaled_scores, (one_by_one, asked.captum_spans)),
+            ("captum, batched", _scaled_scores, (batched, asked.captum_spans)),
+            ("recompute per test", recompute_per_test, (test, spans)),
+        )
+        before = _ours(rounds)
+        for tool, job, given in jobs:
+            found = own[tool.partition(",")[0]].run(job, *given)
+            after = _ours(rounds)
+            rounds.between(tool, found, before, after)
+            before = after
         rounds.note("spanfluence, one point", ours.tracin(work, work.points[:1]))
+
+
+def _ours(rounds: Rounds) -> Timed:
+    found = ours.tracin(rounds.run.work)
+    rounds.note("spanfluence", found)
+    return found
 
 
 def _scaled_scores(work: Workload, scores: Scores, spans: int) -> Timed:
@@ -113,7 +121,7 @@ def _peer_rows(run: Run, rounds: Rounds) -> None:
         run.results.times.append(Time(job, tool, rounds.seconds(tool), found.measured))
     for tool, bar in bars.items():
         name = f"`tracin++`, {points} points, cold: faster than {tool}"
-        ratio = rounds.ratio(tool, "spanfluence")
+        ratio = rounds.ratio_between(tool)
         note = "" if rounds.last[tool].measured == "all" else rounds.last[tool].measured
         if bar is None:
             run.results.plain(name, ratio, f"{ratio:.3g}x", note)

@@ -33,6 +33,7 @@ class Rounds:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.times: dict[str, list[float]] = defaultdict(list)
+        self.beside: dict[str, list[float]] = defaultdict(list)
         self.last: dict[str, Timed] = {}
 
     def note(self, tool: str, found: Timed) -> None:
@@ -47,5 +48,20 @@ class Rounds:
 
     def ratio(self, tool: str, to: str) -> float:
         """Median over the rounds of the ratio within a round."""
-        pairs = zip(self.times[tool], self.times[to], strict=True)
-        return median(mine / theirs for mine, theirs in pairs)
+        return median(self._ratios(self.times[tool], self.times[to]))
+
+    def between(self, tool: str, found: Timed, before: Timed, after: Timed) -> None:
+        """One time of a tool, and those of the tool it is compared with right before and after it.
+
+        The machine's speed changes within minutes: only neighbours in time met the same machine.
+        """
+        self.note(tool, found)
+        self.beside[tool].append((before.seconds + after.seconds) / 2)
+
+    def ratio_between(self, tool: str) -> float:
+        """Median over the rounds of the ratio to the mean of its two neighbours."""
+        return median(self._ratios(self.times[tool], self.beside[tool]))
+
+    @staticmethod
+    def _ratios(mine: list[float], theirs: list[float]) -> list[float]:
+        return [own / other for own, other in zip(mine, theirs, strict=True)]

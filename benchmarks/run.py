@@ -49,7 +49,8 @@ SIZES = {
 }
 
 NOTES = (
-    "Times are medians over the rounds; ratios are taken within a round, then their median.",
+    "Times are medians over the rounds; ratios are taken within a round, then their median. Each peer's is to our two runs "
+    "right before and after it: the machine's speed changes within minutes.",
     "Points are given to every tool. All else is counted: examining the model, the tests' side.",
     "Every tool is warmed up. Every peer has a process of its own, so that none runs with what our engine tells the memory allocator.",
     "kronfluence and captum score all texts, masked and whole, on both sides; (g'_m - g').(g_m - g) is combined from "

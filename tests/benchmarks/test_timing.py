@@ -15,10 +15,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import own_process
 import products
 import timing
+from rounds import Rounds
 
 
 def test_products_are_noted_by_layout_and_run_again():
     left, right = torch.rand(3, 4), torch.rand(4, 5)
+    threads = torch.get_num_threads()
 
     def call() -> None:
         for _ in range(3):
@@ -31,6 +33,7 @@ def test_products_are_noted_by_layout_and_run_again():
         call()
     assert sorted(noted.seen.values()) == [1, 1, 3]
     assert products.products_alone(call) > 0
+    assert torch.get_num_threads() == threads
     assert products.products_alone(lambda: left + 1) == 0
 
 
@@ -53,6 +56,18 @@ def test_scaled_times_grow_with_the_spans_only(monkeypatch):
     assert found.scores.shape == (1, 5)
     assert found.measured == "5 spans, scaled to 20"
     assert timing.scaled(work, 5, 5).measured == "all"
+
+
+def test_a_peer_is_compared_with_its_neighbours_in_time():
+    """A machine that slows down to a third between rounds leaves the ratio as it is."""
+    rounds = Rounds(Namespace(say=lambda text: None))
+    for slow in (1.0, 3.0, 3.0):
+        before, found, after = (timing.Timed(slow * s, np.zeros(1)) for s in (2.0, 20.0, 3.0))
+        rounds.note("ours", before)
+        rounds.between("peer", found, before, after)
+        rounds.note("ours", after)
+    assert rounds.ratio_between("peer") == pytest.approx(8.0)
+    assert rounds.seconds("peer") == 60.0
 
 
 def process_id(work: object) -> tuple[int, object]:
