@@ -36,6 +36,14 @@ def classifier(tiny_folder) -> TextClassifier:
 
 
 @pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
 def spanfluence_(monkeypatch, capsys):
     """A function: arguments of `spanfluence` -> (exit code, standard output, standard error)."""
     monkeypatch.setenv("COLUMNS", "200")

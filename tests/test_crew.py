@@ -20,13 +20,6 @@ from spanfluence.influence import GROUP, _groups
 METHODS = ("pinpoint", "tracin++", "tracinf", "if+")
 
 
-@pytest.fixture
-def two_threads():
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(1)
-
-
 def scored(folder, method: str, threads: int) -> np.ndarray:
     torch.set_num_threads(threads)
     classifier = TextClassifier.load(folder)

@@ -10,14 +10,6 @@ import torch
 from spanfluence.workers import workers
 
 
-@pytest.fixture
-def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
-
-
 def test_results_come_in_order_from_threads_with_one_thread_each(two_threads):
     meet = threading.Barrier(2, timeout=30)
 
