@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,7 @@ def two_threads():
 def spanfluence_(monkeypatch, capsys):
     """A function: arguments of `spanfluence` -> (exit code, standard output, standard error)."""
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # set back at the end
 
     def run(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["spanfluence", *map(str, arguments)])

@@ -406,6 +406,21 @@ def test_memory_and_damping(spanfluence_, refused, run_folder, few_steps):
     assert refused(*question, "--memory", "10KB").startswith("one test needs 0.00 GB")
 
 
+def test_a_warning_is_one_line_without_a_place_in_the_code(run_folder):
+    command = ["spanfluence", "explain", str(run_folder), "--text", TEXT, "--method", "if"]
+    script = (
+        "import sys\n"
+        "from spanfluence.cli import main\n"
+        "from spanfluence.curvature import lissa\n"
+        "lissa.OFTEN, lissa.WINDOW = -1.0, 1\n"  # warns, and soon, whatever the steps were like
+        f"sys.argv = {command!r}\n"
+        "main()\n"
+    )
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    assert re.fullmatch(r"warning: LiSSA needed its clamp of 100 in .*\n", process.stderr)
+
+
 # --- bad input ---------------------------------------------------------------------------------------
 
 

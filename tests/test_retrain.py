@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -75,6 +76,19 @@ def test_products_in_bfloat16_learn_the_same_but_are_another_recipe(run, tmp_pat
     assert all(value.dtype == torch.float32 for value in parameters.values())
     assert rough.for_rows(5).precision == "bfloat16"
     assert rough.course.endswith("products in bfloat16") and "float" not in exact.course
+
+
+@pytest.mark.parametrize("features", [{"avx512_bf16": False, "avx2": True}, {"avx512_bf16": True}])
+def test_a_processor_without_bfloat16_is_told_of(features, run, monkeypatch):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: features, raising=False)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        Retrainer.of_run(run)
+        assert not told
+        Retrainer.of_run(run, precision="bfloat16")
+    assert [str(one.message)[:45] for one in told] == (
+        [] if features["avx512_bf16"] else ["this processor has no instructions for bfloat"]
+    )
 
 
 def test_results_are_taken_from_the_cache(run, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -42,6 +43,7 @@ app.add_typer(data_app, name="data")
 
 def main() -> None:
     """Entry point: 0 done, 2 bad input (one line), 1 internal error, 130 interrupted."""
+    warnings.formatwarning = _in_one_line
     try:
         app(prog_name="spanfluence")
     except SpanfluenceError as error:
@@ -64,6 +66,11 @@ def main() -> None:
 def _fail(message: str, code: int) -> None:
     print("error: " + " ".join(message.splitlines()), file=sys.stderr)
     raise SystemExit(code)
+
+
+def _in_one_line(message: Warning | str, *_: object, **__: object) -> str:
+    """A warning as a user can act on it, without its place in the code."""
+    return "warning: " + " ".join(str(message).splitlines()) + "\n"
 
 
 def _version(asked: bool) -> None:

@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -32,7 +33,7 @@ from spanfluence.rng import derive_seed
 from spanfluence.runs import RunFolder
 from spanfluence.stages import settings_fingerprint
 from spanfluence.states import StateStore
-from spanfluence.tail import TailFit, TrainSettings, checked_precision
+from spanfluence.tail import TailFit, TrainSettings, checked_precision, slow_in_bfloat16
 from spanfluence.units import Example, Unit
 
 STORE_BYTES = 3 << 30
@@ -99,6 +100,11 @@ class Retrainer:
         if not 1 <= self.epochs <= settings.epochs:
             raise InputError(f"epochs={self.epochs} must lie between 1 and {settings.epochs}")
         self.precision = checked_precision(precision)
+        if precision == "bfloat16" and slow_in_bfloat16(device):
+            warnings.warn(
+                "this processor has no instructions for bfloat16: retraining in it is slower than in float32",
+                stacklevel=2,
+            )
         self.device, self.cache, self.show = device, cache, show
         self._shared = _Shared()
         self._whole = self  # the recipe of the run, which every other is reckoned from

@@ -86,6 +86,14 @@ def checked_precision(name: str) -> str:
     return name
 
 
+def slow_in_bfloat16(device: str) -> bool:
+    """Whether products in bfloat16 are imitated with other instructions there: slower than float32."""
+    features = getattr(torch.cpu, "get_capabilities", None)  # not in every torch that is allowed
+    if torch.device(device).type != "cpu" or features is None:
+        return False
+    return not any(there for name, there in features().items() if "bf16" in name)
+
+
 class TailFit:
     """The tail of one classifier, fitted to encoded texts and their labels, epoch by epoch.
 
