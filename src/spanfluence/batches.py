@@ -17,6 +17,7 @@ from spanfluence.gradients import LayerGradient, stack
 from spanfluence.methods import Method, UnitKind
 from spanfluence.model import Target, TextClassifier, text_losses
 from spanfluence.one_query import attend_for_logits
+from spanfluence.products import FastLinear
 from spanfluence.text_rows import Wanted
 from spanfluence.units import Unit
 
@@ -268,7 +269,7 @@ class _Subset:
 
     def losses(self, target: Target) -> dict[int, Tensor]:
         """L of each text, without gradients."""
-        with torch.no_grad():
+        with torch.no_grad(), FastLinear():
             logits = self.batch.classifier.tail_logits(self.inputs, self.states, attend_for_logits)
         return dict(zip(self.texts, text_losses(logits, self.labels, target), strict=True))
 

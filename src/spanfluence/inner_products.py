@@ -91,9 +91,9 @@ def _rows_are_cheaper(tests: MatrixGradient, train: MatrixGradient) -> bool:
 def _inner_by_rows(tests: MatrixGradient, train: MatrixGradient) -> Float[Tensor, "tests units"]:
     """sum_rs (a'_r.a_s + 1)(d'_r.d_s), without ever forming a weight-sized matrix."""
     (test_inputs, test_outputs, test_units), (inputs, outputs, units) = tests.rows, train.rows
-    products = test_outputs @ outputs.T
+    products = times_transposed(test_outputs, outputs)
     if tests.weight:
-        pairs = test_inputs @ inputs.T
+        pairs = times_transposed(test_inputs, inputs)
         products = products * (pairs + 1.0 if tests.bias else pairs)
     return _summed(_summed(products, test_units, tests.units).T, units, train.units).T
 
@@ -107,7 +107,7 @@ def _summed(
         return rows if each == 1 else rows.reshape(units, each, -1).sum(1)
     # A product with a matrix of zeros and ones: far faster than adding row by row.
     own = torch.arange(units, device=owners.device)[:, None] == owners
-    return own.to(rows.dtype) @ rows
+    return times_transposed(own.to(rows.dtype), rows.T)
 
 
 def _as_tiles(tests: LayerGradient, train: MatrixGradient) -> TiledGradient:
