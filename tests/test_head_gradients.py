@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from test_gradients import check, check_inner, matrix, randn
 
 import spanfluence.capture
-from spanfluence import Explainer, TextClassifier
+from spanfluence import Explainer, TextClassifier, inner_products
 from spanfluence.capture import Capture
 from spanfluence.curvature.problem import TrainingProblem
 from spanfluence.gradients import DenseGradient, MatrixGradient, stack
@@ -67,6 +67,18 @@ def test_rows_by_head_stand_for_the_rows_of_tokens(seed, tokens, flags):
     torch.testing.assert_close(found, 0.5 * onto + weights @ long.dense())
     both = stack([short, rows.units(terms[:1], signs[:1])])
     torch.testing.assert_close(both.dense(), torch.cat([short.dense(), short.dense()[:1]]))
+
+
+def test_tests_that_do_not_all_fit_the_cache(monkeypatch):
+    """A few tests at a time, by heads and by single rows: the same numbers as of all at once."""
+    monkeypatch.setattr(inner_products, "IN_CACHE", 40)
+    by_head = rows_by_head(attended(0, 4, 3), HEADS).units(torch.tensor([[0, 1], [3, 2], [1, 1]]))
+    for layer in (by_head, matrix(1, 3, 1, WIDE, HEADS * SIZE)):
+        onto, weights = randn(7, 5, layer.dense().shape[1]), randn(8, 5, 3)
+        found = inner(DenseGradient(onto), layer)
+        torch.testing.assert_close(found, onto @ layer.dense().T)
+        found = add_weighted_sum(onto, layer, weights, beta=0.5)
+        torch.testing.assert_close(found, 0.5 * onto + weights @ layer.dense())
 
 
 def test_batches_of_either_kind_stand_together():

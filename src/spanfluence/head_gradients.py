@@ -42,21 +42,25 @@ class HeadGradient:
     def dense(self) -> Float[Tensor, "units size"]:
         """Weight gradient flattened as the parameter is stored, then the bias gradient."""
         result = large_empty(self.inputs, self.units, self.size)
-        for first, values in self.columns():
+        first = 0
+        for outputs, inputs in self.weight_rows():
+            values = (outputs.mT @ inputs).flatten(1)
             result[:, first : first + values.shape[1]] = values
+            first += values.shape[1]
+        if self.bias:
+            result[:, first:] = self.of_bias
         return result
 
-    def columns(self) -> Iterator[tuple[int, Float[Tensor, "units some"]]]:
-        """`dense()` in pieces, head by head: (first column, values)."""
-        first = 0
-        weights = self.inputs[..., :-1] if self.bias else self.inputs
-        if weights.shape[3]:
-            for inputs, outputs in zip(weights, self.outputs, strict=True):
-                values = (outputs.mT @ inputs).flatten(1)
-                yield first, values
-                first += values.shape[1]
-        if self.bias:
-            yield first, (self.outputs * self.inputs[..., -1:]).sum(2).transpose(0, 1).flatten(1)
+    def weight_rows(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Outputs and inputs of the weight, head by head, as (units, rows, ...); none if it has none."""
+        inputs = self.inputs[..., :-1] if self.bias else self.inputs
+        if inputs.shape[3]:
+            yield from zip(self.outputs, inputs, strict=True)
+
+    @property
+    def of_bias(self) -> Float[Tensor, "units out"]:
+        """The gradient of the bias."""
+        return (self.outputs * self.inputs[..., -1:]).sum(2).transpose(0, 1).flatten(1)
 
     def square_norms(self) -> Float[Tensor, " units"]:
         """From the Gram matrices of the rows."""

@@ -20,6 +20,8 @@ from spanfluence.head_gradients import HeadGradient, inner_of_heads
 from spanfluence.products import times_transposed
 from spanfluence.tiles import Tile, TiledGradient
 
+IN_CACHE = 1 << 19  # numbers of a product that is read again at once
+
 
 def inner(tests: LayerGradient, train: LayerGradient) -> Float[Tensor, "tests units"]:
     """Inner product of every test unit's gradient with every training unit's, for one layer."""
@@ -38,7 +40,8 @@ def inner(tests: LayerGradient, train: LayerGradient) -> Float[Tensor, "tests un
             return _inner_with_single_rows(_as_tiles(tests, train), train)
         if isinstance(tests, TiledGradient):
             return _inner_by_tiles(tests, train)
-    return _inner_by_columns(tests.dense(), train)
+        return _inner_by_columns(tests.dense(), train)
+    return _inner_with_heads(tests.dense(), train)
 
 
 def gram(layer: LayerGradient) -> Float[Tensor, "units units"]:
@@ -62,13 +65,17 @@ def add_weighted_sum(
     beta: float = 1.0,
 ) -> Float[Tensor, "tests size"]:
     """beta values_t + sum_u weights_tu g_u, written out."""
-    if isinstance(layer, MatrixGradient) and layer.single_rows:
-        return _weighted_sum_of_single_rows(values, layer, weights, beta)
     if isinstance(layer, MatrixGradient | HeadGradient):
         result = large_empty(values, *values.shape)
-        for first, piece in layer.columns():
-            columns = slice(first, first + piece.shape[1])
-            torch.addmm(values[:, columns], weights, piece, beta=beta, out=result[:, columns])
+        if isinstance(layer, HeadGradient):
+            _add_sum_of_heads(result, values, layer, weights, beta)
+        elif layer.single_rows:
+            _add_sum_of_single_rows(result, values, layer, weights, beta)
+        else:
+            for first, piece in layer.columns():
+                columns = slice(first, first + piece.shape[1])
+                found = times_transposed(weights, piece.T)
+                torch.add(found, values[:, columns], alpha=beta, out=result[:, columns])
         return result
     if isinstance(layer, EmbeddingGradient):
         result = (beta * values).view(len(values), layer.table_rows, -1)
@@ -125,14 +132,44 @@ def _inner_with_single_rows(
 ) -> Float[Tensor, "tests units"]:
     """d_u T_t a_u and d_u . b_t: a matrix of rank one is not worth writing out."""
     left, right, outputs = train.single
-    result = left.new_zeros(tests.units, train.units)
+    result = left.new_zeros(train.units, tests.units)
     for tile, values in zip(tests.grid, tests.tiles, strict=True):
-        own_left, own_right = left[:, tile.rows], right[:, tile.columns]
-        for row, weights in zip(result, values, strict=True):
-            row += (own_left @ weights.view(tile.shape) * own_right).sum(1)
+        matrices = values.view(-1, *tile.shape)
+        result += _between(matrices, left[:, tile.rows], right[:, tile.columns])
     if tests.bias is not None:
-        result.addmm_(tests.bias, outputs.T)
-    return result
+        result.addmm_(outputs, tests.bias.T)
+    return result.T
+
+
+def _inner_with_heads(
+    tests: Float[Tensor, "tests size"], train: HeadGradient
+) -> Float[Tensor, "tests units"]:
+    """`_inner_with_single_rows` head by head; a unit may have some rows in each."""
+    result = tests.new_zeros(train.units, len(tests))
+    first = 0
+    for outputs, inputs in train.weight_rows():
+        shape = outputs.shape[2], inputs.shape[2]
+        own = slice(first, first + shape[0] * shape[1])
+        sides = outputs.flatten(0, 1), inputs.flatten(0, 1)
+        found = _between(tests[:, own].view(-1, *shape), *sides)
+        result += found.view(*outputs.shape[:2], -1).sum(1)
+        first = own.stop
+    if train.bias:
+        result.addmm_(train.of_bias, tests[:, first:].T)
+    return result.T
+
+
+def _between(
+    matrices: Float[Tensor, "tests high wide"],
+    left: Float[Tensor, "rows high"],
+    right: Float[Tensor, "rows wide"],
+) -> Float[Tensor, "rows tests"]:
+    """d_r T_t a_r for every row and matrix: as large products as stay in the cache."""
+    found = []
+    for some in matrices.split(max(1, IN_CACHE // left.numel())):
+        products = times_transposed(right, some.flatten(0, 1)).view(len(right), *some.shape[:2])
+        found.append(torch.bmm(products, left[..., None])[..., 0])
+    return torch.cat(found, 1)
 
 
 def _inner_by_tiles(tests: TiledGradient, train: MatrixGradient) -> Float[Tensor, "tests units"]:
@@ -145,34 +182,61 @@ def _inner_by_tiles(tests: TiledGradient, train: MatrixGradient) -> Float[Tensor
     return result.T
 
 
-def _weighted_sum_of_single_rows(
+def _add_sum_of_single_rows(
+    result: Float[Tensor, "tests size"],
     values: Float[Tensor, "tests size"],
     layer: MatrixGradient,
     weights: Float[Tensor, "tests units"],
     beta: float,
-) -> Float[Tensor, "tests size"]:
-    """`add_weighted_sum`, where each test's sum of d_u a_u^T is one product."""
+) -> None:
+    """`add_weighted_sum` onto `result`, where each test's sum of d_u a_u^T is one product."""
     left, right, outputs = layer.single
-    result = large_empty(values, *values.shape)
     if layer.weight:
-        for own, before, after in zip(weights, values, result, strict=True):
-            shape = (left.shape[1], right.shape[1])
-            torch.addmm(
-                before[: layer.weights].view(shape),
-                (left * own[:, None]).T,
-                right,
-                beta=beta,
-                out=after[: layer.weights].view(shape),
-            )
+        own = slice(0, layer.weights)
+        _add_sum_of_pairs(result[:, own], values[:, own], weights, left, right, beta)
     if layer.bias:
-        result[:, layer.weights :] = torch.addmm(
-            values[:, layer.weights :], weights, outputs, beta=beta
-        )
-    return result
+        own = slice(layer.weights, None)
+        torch.add(weights @ outputs, values[:, own], alpha=beta, out=result[:, own])
+
+
+def _add_sum_of_heads(
+    result: Float[Tensor, "tests size"],
+    values: Float[Tensor, "tests size"],
+    layer: HeadGradient,
+    weights: Float[Tensor, "tests units"],
+    beta: float,
+) -> None:
+    """`_add_sum_of_single_rows` head by head; a unit may have some rows in each."""
+    first = 0
+    by_row = weights.repeat_interleave(layer.outputs.shape[2], 1)
+    for outputs, inputs in layer.weight_rows():
+        own = slice(first, first + outputs.shape[2] * inputs.shape[2])
+        sides = outputs.flatten(0, 1), inputs.flatten(0, 1)
+        _add_sum_of_pairs(result[:, own], values[:, own], by_row, *sides, beta)
+        first = own.stop
+    if layer.bias:
+        own = slice(first, None)
+        torch.add(weights @ layer.of_bias, values[:, own], alpha=beta, out=result[:, own])
+
+
+def _add_sum_of_pairs(
+    result: Float[Tensor, "tests size"],
+    values: Float[Tensor, "tests size"],
+    weights: Float[Tensor, "tests rows"],
+    left: Float[Tensor, "rows high"],
+    right: Float[Tensor, "rows wide"],
+    beta: float,
+) -> None:
+    """result_t = beta values_t + sum_r w_tr d_r a_r^T, some tests at once."""
+    step = max(1, IN_CACHE // result.shape[1])
+    for onto, before, own in zip(*(x.split(step) for x in (result, values, weights)), strict=True):
+        weighted = (own[:, None] * left.T).flatten(0, 1)
+        found = times_transposed(weighted, right.T).view(onto.shape)
+        torch.add(found, before, alpha=beta, out=onto)
 
 
 def _inner_by_columns(
-    tests: Float[Tensor, "tests size"], train: MatrixGradient | HeadGradient
+    tests: Float[Tensor, "tests size"], train: MatrixGradient
 ) -> Float[Tensor, "tests units"]:
     """`_inner_by_tiles`, of tests that are not in tiles."""
     result = tests.new_zeros(train.units, len(tests))
