@@ -14,6 +14,7 @@ from torch import Tensor
 
 from spanfluence import METHODS, Cg, Ekfac, Explainer, Ggn, TextClassifier, scores_together
 from spanfluence.capture import Capture
+from spanfluence.curvature import Spent
 from spanfluence.curvature.problem import TrainingProblem, curvature_directions, operator_at
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.loading import load_parts
@@ -64,6 +65,15 @@ def test_ggn_is_the_damped_matrix_inverted(tiny_folder, family, attribute, dampi
     block = case.block(7)
     found = case.solved(Ggn(damping=damping), block)
     torch.testing.assert_close(found, case.closed_form(block, damping), rtol=1e-6, atol=1e-8)
+
+
+def test_a_spent_block_gives_the_same_and_any_other_is_left_as_it_was(tiny_folder):
+    case = Case(tiny_folder("bert"), "last-1")
+    block = case.block(7)
+    found, spent = case.solved(Ggn(damping=0.1), block), Spent(part.clone() for part in block)
+    for part, before in zip(block, case.block(7), strict=True):
+        assert torch.equal(part, before)
+    torch.testing.assert_close(case.solved(Ggn(damping=0.1), spent), found)
 
 
 @pytest.mark.parametrize("damping", [1e-2, 1.0])

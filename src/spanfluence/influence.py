@@ -28,7 +28,7 @@ from spanfluence.batches import (
 )
 from spanfluence.capture import Capture
 from spanfluence.crew import Crew, crew
-from spanfluence.curvature import Operator
+from spanfluence.curvature import Operator, Spent
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.finite import check_finite
 from spanfluence.gradients import DenseGradient, LayerGradient
@@ -221,7 +221,9 @@ class Influence:
         order, found = _rows_of(batches, 0), UnitGradients.joined(gradients)
         layers: list[LayerGradient]
         if operator is not None:
-            solved = operator.solve(hands.team.map(lambda layer: layer.dense(), found.layers))
+            # Solutions in the place of the gradients: as much new memory would have to be cleared first.
+            block = Spent(hands.team.map(lambda layer: layer.dense(), found.layers))
+            solved = operator.solve(block)
             layers = [DenseGradient(values) for values in solved]
         else:
             layers = hands.team.map(_prepared, found.layers)

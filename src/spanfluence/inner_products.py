@@ -63,10 +63,11 @@ def add_weighted_sum(
     weights: Float[Tensor, "tests units"],
     *,
     beta: float = 1.0,
+    spent: bool = False,
 ) -> Float[Tensor, "tests size"]:
-    """beta values_t + sum_u weights_tu g_u, written out."""
+    """beta values_t + sum_u weights_tu g_u, written out; `spent` values are written over, where that helps."""
     if isinstance(layer, MatrixGradient | HeadGradient):
-        result = large_empty(values, *values.shape)
+        result = values if spent else large_empty(values, *values.shape)
         if isinstance(layer, HeadGradient):
             _add_sum_of_heads(result, values, layer, weights, beta)
         elif layer.single_rows:

@@ -20,6 +20,11 @@ from spanfluence.errors import InputError, NumericsError
 Block = list[Tensor]  # per layer: (tests, size)
 Damping = float | Literal["auto"]
 
+
+class Spent(list[Tensor]):
+    """A block that nobody reads after its solve: what is solved may take its memory."""
+
+
 AUTO_FRACTION = 0.1
 
 

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from spanfluence.curvature import Block, Damping, auto_damping
+from spanfluence.curvature import Block, Damping, Spent, auto_damping
 from spanfluence.gradients import DenseGradient, LayerGradient
 from spanfluence.inner_products import add_weighted_sum, gram, inner
 from spanfluence.precise import precise
@@ -55,9 +55,10 @@ class CurvatureRows:
         self, block: Block, weights: Float[Tensor, "tests rows"], *, beta: float = 1.0
     ) -> Block:
         """beta V + WM for vectors V and weights W."""
-        own = weights.to(block[0])
+        own, spent = weights.to(block[0]), isinstance(block, Spent)
         return self._each(
-            lambda layer, values: add_weighted_sum(values, layer, own, beta=beta), block
+            lambda layer, values: add_weighted_sum(values, layer, own, beta=beta, spent=spent),
+            block,
         )
 
     def _each(self, work: Callable[..., Tensor], *blocks: Sequence[Tensor]) -> list[Tensor]:
