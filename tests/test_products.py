@@ -98,12 +98,25 @@ def test_a_layer_and_its_backward_pass(bias):
     torch.testing.assert_close(found, expected)
 
 
-def test_layers_that_need_gradients_are_left_alone():
-    layer = nn.Linear(7, 5)
-    layer.bias.requires_grad_(False)
+@pytest.mark.skipif(products.ONEDNN is None, reason="this torch has no other library")
+@pytest.mark.parametrize("opened", [("weight", "bias"), ("weight",), ("bias",)])
+@pytest.mark.parametrize("reads", [True, False])
+@pytest.mark.parametrize("shape", [(3, 7), (2, 3, 7), (7,)])
+def test_a_layer_that_is_trained(opened, reads, shape):
+    torch.manual_seed(0)
+    layer = nn.Linear(7, 5).requires_grad_(False)
+    wanted = [getattr(layer, name).requires_grad_() for name in opened]
+    rows = torch.randn(shape, requires_grad=reads)
+    wanted += [rows] if reads else []
+    plain = layer(rows)
     with FastLinear():
-        layer(torch.randn(3, 7)).sum().backward()
-    assert layer.weight.grad is not None
+        fast = layer(rows)
+    torch.testing.assert_close(fast, plain)
+    onto = torch.randn_like(plain)
+    expected, found = (torch.autograd.grad(x, wanted, onto) for x in (plain, fast))
+    assert type(fast.grad_fn) is not type(plain.grad_fn)  # it is another way
+    for mine, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine, theirs)
 
 
 def test_products_with_autocast_stay_in_its_precision():

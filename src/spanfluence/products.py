@@ -67,32 +67,35 @@ def _suits(rows: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
 
 
 class _Linear(torch.autograd.Function):
-    """A linear layer whose weight and bias need no gradient."""
+    """A linear layer whose three products, forwards and backwards, go through `times_transposed`."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(weight)
+        opened = ctx.needs_input_grad[1]
+        ctx.save_for_backward(weight, rows if opened else None)  # else they need not be kept
         return times_transposed(rows, weight, bias)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        (weight,) = ctx.saved_tensors
-        return times_transposed(gradient, weight.T), None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        weight, rows = ctx.saved_tensors
+        of_rows, of_weight, of_bias = ctx.needs_input_grad
+        flat = gradient.reshape(-1, gradient.shape[-1])
+        return (
+            times_transposed(gradient, weight.T) if of_rows else None,
+            times_transposed(flat.T, rows.reshape(-1, rows.shape[-1]).T) if of_weight else None,
+            flat.sum(0) if of_bias else None,
+        )
 
 
 class FastLinear(TorchFunctionMode):
-    """While it lasts, linear layers whose parameters need no gradient run by `times_transposed`.
-
-    Their outputs can be differentiated once, backwards.
-    """
+    """While it lasts, linear layers run by `times_transposed`: they can be differentiated once, backwards."""
 
     def __torch_function__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         if function is torch.nn.functional.linear and not kwargs:
             rows, weight, bias = (*args, None)[:3]
-            open_parameters = weight.requires_grad or (bias is not None and bias.requires_grad)
-            if not open_parameters and _suits(rows, weight, bias):
+            if _suits(rows, weight, bias):
                 return _Linear.apply(rows, weight, bias)
         return function(*args, **(kwargs or {}))

@@ -16,6 +16,7 @@ from spanfluence.encoding import Encoded, length_batches
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.model import MAX_TOKENS, TextClassifier, requiring_gradients, text_losses
 from spanfluence.one_query import attend_for_logits
+from spanfluence.products import FastLinear
 from spanfluence.progress import progress_bar
 from spanfluence.rng import derive_seed, numpy_generator
 
@@ -173,9 +174,10 @@ class TailFit:
         states = self.classifier.trunk_states(batch, inputs, keep=True)
         labels = torch.from_numpy(self.label_ids[np.array(rows)]).to(self.classifier.device)
         with _training(self.classifier):
-            with torch.autocast(
+            half = torch.autocast(
                 self.classifier.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"
-            ):
+            )
+            with half, FastLinear():
                 logits = self.classifier.tail_logits(inputs, states, attend_for_logits)
             loss = text_losses(logits.float(), labels, "loss").mean()
             if not loss.requires_grad:  # e.g. the bias of the last block's keys alone
