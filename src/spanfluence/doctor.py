@@ -23,6 +23,7 @@ from spanfluence.crew import MOST
 from spanfluence.errors import InputError
 from spanfluence.explain import Explainer
 from spanfluence.influence import GROUP
+from spanfluence.products import times_transposed
 from spanfluence.rng import numpy_generator
 
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "scipy", "pyarrow")
@@ -61,13 +62,13 @@ def facts() -> dict[str, str]:
 
 
 def product_rate(repeats: int = 5) -> float:
-    """Floating-point operations per second of a large matrix product."""
+    """Floating-point operations per second of a large matrix product, taken as the engine takes its own."""
     a, b = torch.randn(2048, 1024), torch.randn(1024, 1024)
-    a @ b
+    times_transposed(a, b)
     best = float("inf")
     for _ in range(repeats):
         began = time.perf_counter()
-        a @ b
+        times_transposed(a, b)
         best = min(best, time.perf_counter() - began)
     return 2 * 2048 * 1024 * 1024 / best
 
