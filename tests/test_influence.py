@@ -10,6 +10,7 @@ import torch
 from scipy.stats import spearmanr
 
 from spanfluence import METHODS, Explainer, Lissa, ModelPoint, TextClassifier
+from spanfluence.influence import visits_of
 from spanfluence.points import DeltaFaithful
 from spanfluence.rng import numpy_generator
 from spanfluence.units import units_of
@@ -110,6 +111,19 @@ def test_every_method_on_every_architecture(tiny_folder, architecture, name):
     examples = tiny.make_examples(6, seed=1)
     explainer = explainer_for(classifier, examples[:4], name)
     assert_close(explainer.scores(examples[4:]), naive_scores(folder, explainer, examples[4:]))
+
+
+@pytest.mark.parametrize("architecture", tiny.ARCHITECTURES)
+def test_points_that_are_taken_together(tiny_folder, architecture):
+    folder = tiny_folder(architecture)
+    examples = tiny.make_examples(6, seed=1)
+    points = DeltaFaithful(batch_size=3, learning_rate=1e-5)
+    classifier = TextClassifier.load(folder)
+    explainer = Explainer(classifier, examples[:4], "tracin++", points=points)
+    job = explainer.job_for(examples[4:])
+    assert [len(visit.points) for visit in visits_of([job])] == [3]
+    expected = naive_scores(folder, explainer, examples[4:])
+    assert_close(explainer.scores(examples[4:]), expected, 1e-5)
 
 
 @pytest.mark.parametrize("row", ROWS)

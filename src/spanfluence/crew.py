@@ -10,7 +10,9 @@ import copy
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from torch import nn
 
 from spanfluence.capture import Capture
 from spanfluence.workers import Workers, workers
@@ -56,7 +58,14 @@ def crew(capture: Capture) -> Iterator[Crew]:
 
 
 def copies(capture: Capture, count: int) -> list[Capture]:
-    """The capture itself, and others that share its weights, its tokenizer and its store of trunk states."""
+    """The capture itself, and others that share its weights, its tokenizer and its store of trunk states.
+
+    Each can be taken to a model point by itself: attributed parameters are others over the same numbers.
+    """
+    return [capture, *(_copy(capture) for _ in range(count - 1))]
+
+
+def _copy(capture: Capture) -> Capture:
     own = capture.classifier
     shared = (
         *own.model.parameters(),
@@ -65,8 +74,10 @@ def copies(capture: Capture, count: int) -> list[Capture]:
         own.encoder,
         own.states,
     )
-    known = {id(part): part for part in shared}
-    return [capture, *(copy.deepcopy(capture, dict(known)) for _ in range(count - 1))]
+    known: dict[int, Any] = {id(part): part for part in shared}
+    for moved in own.attributed.values():
+        known[id(moved)] = nn.Parameter(moved.data, requires_grad=moved.requires_grad)
+    return copy.deepcopy(capture, known)
 
 
 def _copyable(capture: Capture) -> bool:

@@ -35,6 +35,15 @@ from spanfluence.gradients import DenseGradient, LayerGradient
 from spanfluence.inner_products import better_written_out, inner, written_out
 from spanfluence.methods import Method
 from spanfluence.model import TextClassifier
+from spanfluence.nearby import (
+    Sample,
+    TooFarError,
+    check,
+    mean_gradient,
+    shares,
+    some_units,
+    worth_trying,
+)
 from spanfluence.points import ModelPoint
 from spanfluence.precise import precise
 from spanfluence.units import Unit
@@ -75,6 +84,12 @@ class Job:
             self.method, tests=tests, operator=None if operator is None else id(operator)
         )
 
+    @property
+    def additive(self) -> bool:
+        """Whether the score is a plain sum of inner products over the points."""
+        plain = self.method.scale == "none" and self.method.weight == "none"
+        return plain and all(operator is None for operator in self.operators)
+
     def bytes_per_test(self, classifier: TextClassifier) -> int:
         """Bytes that the gradients of one test take."""
         return max(bytes_per_test(classifier, {self.side_key(i)}) for i in range(len(self.points)))
@@ -82,11 +97,12 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class _TestSide:
-    """P_i s(u') of a block of tests at one point, in the order of its batches; `places` undoes it."""
+    """P_i s(u') of a block of tests in one visit, in the order of its batches; `places` undoes it."""
 
     units: Sequence[Unit]
     layers: list[LayerGradient]
     places: Int[np.ndarray, " tests"]
+    sample: Sample | None
 
     @cached_property
     def square_norms(self) -> Float[Tensor, "layers tests"]:
@@ -94,11 +110,21 @@ class _TestSide:
         return torch.stack([layer.square_norms() for layer in self.layers])
 
 
-Visit = list[tuple[int, int]]  # of one point: the jobs that want it, and its number in each
+class Visit(NamedTuple):
+    """One point, or several that are taken together; and who wants them."""
+
+    points: Sequence[ModelPoint]
+    jobs: list[tuple[int, int]]
+    """By number; each with the place of the first of these points in its own list."""
+
+    @property
+    def weight(self) -> float:
+        """Of all its points."""
+        return sum(point.weight for point in self.points)
 
 
 class GroupScores(NamedTuple):
-    """What some batches gave at one point."""
+    """What some batches gave in one visit."""
 
     rows: list[Int[np.ndarray, " units"]]
     """The units of each job that they hold, as indices."""
@@ -135,24 +161,40 @@ class Influence:
         gradients of one point alone lie in memory. The states of the frozen trunk wait in their store.
         """
         keep_freed_memory()
+        train = UnitBatches(self.classifier, [job.train for job in jobs], batch_tokens)
+        progress = _Progress(advance)
+        with crew(self.capture) as hands:
+            try:
+                visits = visits_of(jobs)
+                found = self._scores(jobs, visits, train, memory_bytes, progress, hands)
+            except TooFarError:
+                visits = visits_of(jobs, together=False)
+                found = self._scores(jobs, visits, train, memory_bytes, progress, hands)
+        return [scores.astype(np.float32) for scores in found]
+
+    def _scores(
+        self,
+        jobs: Sequence[Job],
+        visits: Sequence[Visit],
+        train: UnitBatches,
+        memory_bytes: int,
+        progress: _Progress,
+        hands: Crew,
+    ) -> list[Float[np.ndarray, "tests units"]]:
         heap = BoundedHeap()
         results = [np.zeros((len(job.tests.units), len(job.train.units))) for job in jobs]
-        train = UnitBatches(self.classifier, [job.train for job in jobs], batch_tokens)
-        visits = _visits(jobs)
         blocks = self._blocks(jobs, visits, memory_bytes)
-        count = _shared_out(advance, len(blocks) * len(visits))
-        with crew(self.capture) as hands:
-            for block, visit in itertools.product(blocks, visits):
-                # Closed at once, also when interrupted: it holds the model at another point.
-                with closing(self._at_point(jobs, visit, block, train, hands)) as groups:
-                    for rows, found in groups:
-                        for number, scores in found.items():
-                            results[number][np.ix_(block, rows[number])] += scores.numpy()
-                        count(len(rows[0]))
-                        heap.after_batch()
-        return [result.astype(np.float32) for result in results]
+        progress.begin(len(blocks) * len(visits))
+        for block, visit in itertools.product(blocks, visits):
+            with closing(self._visited(jobs, visit, block, train, hands)) as groups:
+                for rows, found in groups:
+                    for number, scores in found.items():
+                        results[number][np.ix_(block, rows[number])] += scores.numpy()
+                    progress.count(len(rows[0]))
+                    heap.after_batch()
+        return results
 
-    def _at_point(
+    def _visited(
         self,
         jobs: Sequence[Job],
         visit: Visit,
@@ -160,24 +202,22 @@ class Influence:
         train: UnitBatches,
         hands: Crew,
     ) -> Generator[GroupScores, None, None]:
-        """All training batches in groups, with their scores for a block of tests at one point."""
-        number, index = visit[0]
-        with self.classifier.at(jobs[number].points[index].parameters):
-            tests = self._test_sides(jobs, visit, block, train.batch_tokens, hands)
-            groups = _groups(list(train.members()), hands.team.count)
+        """All training batches in groups, with their scores for a block of tests."""
+        tests = self._test_sides(jobs, visit, block, train.batch_tokens, hands)
+        groups = _groups(list(train.members()), hands.team.count)
 
-            def work(capture: Capture, group: Sequence[Members]) -> GroupScores:
-                batches = [UnitBatch(capture.classifier, train.sides, own) for own in group]
-                return _group_scores(jobs, visit, tests, capture, batches)
+        def work(capture: Capture, group: Sequence[Members]) -> GroupScores:
+            batches = [UnitBatch(capture.classifier, train.sides, own) for own in group]
+            return _group_scores(jobs, visit, tests, capture, batches)
 
-            with closing(hands.stream(work, groups)) as found:
-                yield from found
+        with closing(hands.stream(work, groups)) as found:
+            yield from found
 
     def _blocks(
         self, jobs: Sequence[Job], visits: Sequence[Visit], memory_bytes: int
     ) -> list[Int[np.ndarray, " rows"]]:
         each = max(
-            bytes_per_test(self.classifier, {jobs[number].side_key(i) for number, i in visit})
+            bytes_per_test(self.classifier, {jobs[number].side_key(i) for number, i in visit.jobs})
             for visit in visits
         )
         if each > memory_bytes:
@@ -196,28 +236,37 @@ class Influence:
         batch_tokens: int,
         hands: Crew,
     ) -> list[_TestSide]:
-        """At the present point, per visitor. Jobs that differ only on the training side share theirs."""
+        """Per visitor. Jobs that differ only on the training side share theirs."""
         known: dict[SideKey, _TestSide] = {}
         prepared = []
-        for number, index in visit:
+        for number, index in visit.jobs:
             tests, operator = jobs[number].tests, jobs[number].operators[index]
             key = jobs[number].side_key(index)
             if key not in known:
                 units, label_ids = [tests.units[r] for r in block], tests.label_ids[block]
                 side = replace(tests, units=units, label_ids=label_ids)
-                known[key] = self._test_side(side, operator, batch_tokens, hands)
+                known[key] = self._test_side(visit.points, side, operator, batch_tokens, hands)
             prepared.append(known[key])
         return prepared
 
     def _test_side(
-        self, side: Side, operator: Operator | None, batch_tokens: int, hands: Crew
+        self,
+        points: Sequence[ModelPoint],
+        side: Side,
+        operator: Operator | None,
+        batch_tokens: int,
+        hands: Crew,
     ) -> _TestSide:
-        def work(capture: Capture, own: Members) -> tuple[UnitBatch, UnitGradients]:
+        def work(capture: Capture, own: Members) -> tuple[UnitBatch, _Taken]:
             batch = UnitBatch(capture.classifier, [side], own)
-            return batch, batch.gradients(capture, [0])[0]
+            return batch, _taken(points, capture, batch, [0])[0]
 
         members = UnitBatches(self.classifier, [side], batch_tokens).members()
-        batches, gradients = zip(*hands.stream(work, members), strict=True)
+        batches, taken = zip(*hands.stream(work, members), strict=True)
+        sample = taken[0].sample
+        if sample is not None:  # told before any training text is run
+            check(points, sample, sample)
+        gradients = [own.gradients for own in taken]
         order, found = _rows_of(batches, 0), UnitGradients.joined(gradients)
         layers: list[LayerGradient]
         if operator is not None:
@@ -227,7 +276,37 @@ class Influence:
             layers = [DenseGradient(values) for values in solved]
         else:
             layers = hands.team.map(_prepared, found.layers)
-        return _TestSide([side.units[row] for row in order], layers, np.argsort(order))
+        return _TestSide([side.units[row] for row in order], layers, np.argsort(order), sample)
+
+
+class _Taken(NamedTuple):
+    """s(u) of a batch of units in one visit."""
+
+    gradients: UnitGradients
+    sample: Sample | None
+    """Where they stand for several points: some of them point by point."""
+
+
+def _taken(
+    points: Sequence[ModelPoint], capture: Capture, batch: UnitBatch, numbers: Sequence[int]
+) -> dict[int, _Taken]:
+    """By side of the batch. Each worker takes its own classifier to the points."""
+    each = []
+    for point in points:
+        with capture.classifier.at(point.parameters):
+            each.append(batch.gradients(capture, numbers))
+    if len(points) == 1:
+        return {number: _Taken(found, None) for number, found in each[0].items()}
+    return {number: _together(points, [found[number] for found in each]) for number in each[0]}
+
+
+def _together(points: Sequence[ModelPoint], each: Sequence[UnitGradients]) -> _Taken:
+    """Gradients at several points as one, see `nearby`."""
+    own = shares(points)
+    layers = [mean_gradient(at, own) for at in zip(*(g.layers for g in each), strict=True)]
+    some = [[some_units(layer) for layer in gradients.layers] for gradients in each]
+    sample = Sample(some, [some_units(layer) for layer in layers])
+    return _Taken(UnitGradients(layers, None), sample)
 
 
 def _prepared(tests: LayerGradient) -> LayerGradient:
@@ -242,28 +321,48 @@ def _group_scores(
     capture: Capture,
     group: Sequence[UnitBatch],
 ) -> GroupScores:
-    """Scores of the group's units at the present point, times its weight."""
-    train = [batch.gradients(capture, [number for number, _ in visit]) for batch in group]
+    """Scores of the group's units, times the weight of what is visited."""
+    wanted = [number for number, _ in visit.jobs]
+    train = [_taken(visit.points, capture, batch, wanted) for batch in group]
     rows = [_rows_of(group, number) for number in range(len(jobs))]
     found = {}
-    for (number, index), side in zip(visit, tests, strict=True):
-        own = [gradients[number] for gradients in train if number in gradients]
+    for number, side in zip(wanted, tests, strict=True):
+        own = [taken[number] for taken in train if number in taken]
         if own:
-            job, joined = jobs[number], UnitGradients.joined(own)
-            scores = job.points[index].weight * _scores(job.method, side, joined)
+            job, joined = jobs[number], UnitGradients.joined([taken.gradients for taken in own])
+            scores = visit.weight * _scores(job.method, side, joined)
             units = [job.train.units[row] for row in rows[number]]
             _check_finite(scores, side, joined, units)
+            _check_near(visit.points, side, own)
             found[number] = scores
     return GroupScores(rows, found)
 
 
-def _visits(jobs: Sequence[Job]) -> list[Visit]:
-    """The distinct points of all jobs, each with those who want it."""
-    visits: dict[int, Visit] = {}
+def _check_near(points: Sequence[ModelPoint], tests: _TestSide, train: Sequence[_Taken]) -> None:
+    """Raise where points that are taken together are not near enough for some units of a batch."""
+    for taken in train:
+        if tests.sample is not None and taken.sample is not None:
+            check(points, tests.sample, taken.sample)
+
+
+def visits_of(jobs: Sequence[Job], *, together: bool = True) -> list[Visit]:
+    """The distinct points of all jobs, each with those who want it; near ones `together` where that can be."""
+    lists: dict[tuple[int, ...], list[int]] = {}
     for number, job in enumerate(jobs):
-        for index, point in enumerate(job.points):
-            visits.setdefault(id(point), []).append((number, index))
-    return list(visits.values())
+        lists.setdefault(tuple(id(point) for point in job.points), []).append(number)
+    visits: list[Visit] = []
+    alone: dict[int, Visit] = {}
+    for own, numbers in lists.items():
+        points = jobs[numbers[0]].points
+        apart = any(set(own) & set(other) for other in lists if other != own)
+        plain = all(jobs[number].additive for number in numbers)
+        if together and plain and not apart and worth_trying(points):
+            visits.append(Visit(points, [(number, 0) for number in numbers]))
+            continue
+        for number, (index, point) in itertools.product(numbers, enumerate(points)):
+            known = alone.setdefault(id(point), Visit([point], []))
+            known.jobs.append((number, index))
+    return [*visits, *alone.values()]
 
 
 def _groups(batches: Sequence[Members], workers: int) -> Iterator[Sequence[Members]]:
@@ -278,17 +377,24 @@ def _rows_of(group: Sequence[UnitBatch], number: int) -> Int[np.ndarray, " units
     return np.concatenate([batch.rows(number) for batch in group])
 
 
-def _shared_out(advance: Callable[[int], None], turns: int) -> Callable[[int], None]:
-    """Count units that come in several turns so that one advance is made per unit."""
-    done = 0
+class _Progress:
+    """Counts units that come in several turns so that one advance is made per unit; what is taken again, after
+    all, is not counted twice."""
 
-    def count(units: int) -> None:
-        nonlocal done
-        before, done = done, done + units
-        if step := done // turns - before // turns:
-            advance(step)
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self._advance, self._told = advance, 0
 
-    return count
+    def begin(self, turns: int) -> None:
+        """From the first unit, which will come in so many turns."""
+        self._turns, self._done = turns, 0
+
+    def count(self, units: int) -> None:
+        """Units of one turn."""
+        self._done += units
+        step = self._done // self._turns - self._told
+        if step > 0:
+            self._told += step
+            self._advance(step)
 
 
 def _check_finite(
