@@ -1,8 +1,9 @@
 """Floating-point operations that exact span scores cannot do without, counted from layer shapes.
 
-Per text the trunk once; per point the tail forwards, backwards to the outputs of the first attributed layers, and
+Per text the trunk once; per point the tail forwards and backwards to the outputs of the first attributed layers; and
 per layer the cheaper of two products: from matrices (each unit's gradient written out, then one product with all
-tests) or from rows. A multiplication and an addition count as two. Only matrix products are counted; norms,
+tests) or from rows, once for all points where they lie as near each other as delta-faithful ones do
+(`spanfluence.nearby`). A multiplication and an addition count as two. Only matrix products are counted; norms,
 activation functions and biases come on top. A BERT whose head reads the first token is assumed: its last block
 is needed at one position; under that one query, keys and values are a row for each head, in the passes
 (`spanfluence.one_query`) and in the gradients, whatever the length of the text.
@@ -17,6 +18,7 @@ from torch import nn
 from workload import Workload
 
 from spanfluence import TextClassifier
+from spanfluence.nearby import worth_trying
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,9 @@ def necessary_flops(work: Workload, points: int) -> float:
         for tokens in texts
         for way in (forward_flops, backward_flops)
     )
-    return once + points * (each + product_flops(layers, heads, tests, train))
+    products = product_flops(layers, heads, tests, train)
+    together = worth_trying(work.points[:points])
+    return once + points * each + (products if together else points * products)
 
 
 def pinpoint_passes_flops(work: Workload) -> float:

@@ -151,7 +151,7 @@ def test_numbers_that_are_none_are_told_by_example(classifier):
     explainer = delta(classifier)
     for point in explainer.points:
         next(iter(point.parameters.values())).fill_(torch.nan)
-    with pytest.raises(NumericsError, match="example .32-0.*not finite"):
+    with pytest.raises(NumericsError, match=r"example .32-0.*not finite"):
         explainer.scores(TESTS)
 
 

@@ -22,7 +22,7 @@ from spanfluence.capture import Layer, owned
 from spanfluence.crew import MOST
 from spanfluence.errors import InputError
 from spanfluence.explain import Explainer
-from spanfluence.influence import GROUP
+from spanfluence.influence import GROUP, visits_of
 from spanfluence.products import times_transposed
 from spanfluence.rng import numpy_generator
 
@@ -113,7 +113,9 @@ def job_cost(explainer: Explainer, tests: int) -> Cost:
     trunk = 0 if classifier.trunk is None else classifier.model.config.hidden_size
     width = torch.finfo(classifier.model.dtype).bits // 8
     rows = sum(_row_floats(layer) for layer in explainer.capture.layers)
-    kept = KEPT_PER_ROW + GROUP - 1  # of the batch that runs, and the rows of those that wait
+    together = max(len(visit.points) for visit in visits_of([job]))
+    # Of the batch that runs, at each of the points that are taken together; and the rows of those that wait.
+    kept = KEPT_PER_ROW + GROUP - 1 + (together if together > 1 else 0)
     working = int(kept * 4 * rows * max(explainer.batch_tokens, max(texts)))
     if classifier.device.type == "cpu":
         working *= min(torch.get_num_threads(), MOST)

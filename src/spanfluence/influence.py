@@ -157,8 +157,9 @@ class Influence:
         All jobs ask about the same number of tests. `advance` is called with parts of the number of
         training units of the first job, which come to that number in the end.
 
-        Points are taken one after the other, each for all jobs and training units, so that the tests'
-        gradients of one point alone lie in memory. The states of the frozen trunk wait in their store.
+        Points are visited one after the other, each for all jobs and training units, so that the tests'
+        gradients of one point alone lie in memory; those near each other in one visit (`nearby`), where every
+        score is a plain sum over them. The states of the frozen trunk wait in their store.
         """
         keep_freed_memory()
         train = UnitBatches(self.classifier, [job.train for job in jobs], batch_tokens)
