@@ -10,7 +10,7 @@ import torch
 from scipy.stats import spearmanr
 
 from spanfluence import METHODS, Explainer, Lissa, ModelPoint, TextClassifier
-from spanfluence.influence import visits_of
+from spanfluence.jobs import visits_of
 from spanfluence.points import DeltaFaithful
 from spanfluence.rng import numpy_generator
 from spanfluence.units import units_of

@@ -7,12 +7,12 @@ import pytest
 import tiny
 import torch
 
-from spanfluence import Explainer, ModelPoint, TextClassifier, scores_together
+from spanfluence import Explainer, ModelPoint, TextClassifier, jobs, scores_together
 from spanfluence import influence as engine
 from spanfluence.errors import NumericsError
 from spanfluence.gradients import DenseGradient, EmbeddingGradient, MatrixGradient, Rows
 from spanfluence.head_gradients import HeadGradient
-from spanfluence.influence import visits_of
+from spanfluence.jobs import visits_of
 from spanfluence.nearby import REACH, TooFarError, mean_gradient, some_units
 from spanfluence.points import DeltaFaithful
 
@@ -26,7 +26,7 @@ def delta(classifier: TextClassifier, method: str = "tracin++", **options: objec
 
 def point_by_point(monkeypatch, explainer: Explainer) -> np.ndarray:
     with monkeypatch.context() as patched:
-        patched.setattr(engine, "worth_trying", lambda points: False)
+        patched.setattr(jobs, "worth_trying", lambda points: False)
         return explainer.scores(TESTS)
 
 
@@ -100,9 +100,9 @@ def test_methods_over_the_same_points_share_visits(classifier):
         first.also("tracin+", points=NEAR),
         first.also("tracin++", points=NEAR, scale="cosine"),
     )
-    jobs = [each.job_for(TESTS) for each in (first, plain, cosine)]
-    assert [visit.jobs for visit in visits_of(jobs[:2])] == [[(0, 0), (1, 0)]]
-    mixed = visits_of(jobs)
+    asked = [each.job_for(TESTS) for each in (first, plain, cosine)]
+    assert [visit.jobs for visit in visits_of(asked[:2])] == [[(0, 0), (1, 0)]]
+    mixed = visits_of(asked)
     assert [len(visit.points) for visit in mixed] == [1, 1, 1]
     assert all([number for number, _ in visit.jobs] == [0, 1, 2] for visit in mixed)
     for explainer, scores in zip(

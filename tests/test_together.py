@@ -11,6 +11,7 @@ from spanfluence.capture import Capture
 from spanfluence.curvature.lissa import Lissa
 from spanfluence.errors import InputError
 from spanfluence.influence import Influence
+from spanfluence.points import DeltaFaithful
 
 TRAIN, TESTS = tiny.make_examples(14, seed=21), tiny.make_examples(3, seed=22)
 
@@ -93,7 +94,8 @@ def test_if_and_if_plus_share_one_solve(classifier, monkeypatch):
 def test_memory_is_counted_by_test_sides(classifier, monkeypatch, second, blocks):
     """tracinf and tracin+ differ on the training side alone: together they need no more memory."""
     own = sum(4 * parameter.numel() for parameter in classifier.attributed.values())
-    first = Explainer(classifier, TRAIN, "tracinf", memory_bytes=3 * own)
+    near = DeltaFaithful(batch_size=5, learning_rate=1e-5)  # taken together: one visit
+    first = Explainer(classifier, TRAIN, "tracinf", memory_bytes=3 * own, points=near)
     seen = []
     original = Influence._test_sides
 
@@ -102,8 +104,8 @@ def test_memory_is_counted_by_test_sides(classifier, monkeypatch, second, blocks
         return original(self, jobs, visit, block, *others)
 
     monkeypatch.setattr(Influence, "_test_sides", spy)
-    scores_together([first, first.also(second)], TESTS)
-    assert len(seen) == blocks * len(first.points)
+    scores_together([first, first.also(second, points=near)], TESTS)
+    assert len(seen) == blocks
 
 
 def test_other_labels_of_the_same_tests_are_another_side(classifier):

@@ -22,7 +22,8 @@ from spanfluence.capture import Layer, owned
 from spanfluence.crew import MOST
 from spanfluence.errors import InputError
 from spanfluence.explain import Explainer
-from spanfluence.influence import GROUP, visits_of
+from spanfluence.influence import GROUP
+from spanfluence.jobs import visits_of
 from spanfluence.products import times_transposed
 from spanfluence.rng import numpy_generator
 

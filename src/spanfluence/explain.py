@@ -21,7 +21,7 @@ from spanfluence.curvature.problem import (
 )
 from spanfluence.errors import InputError
 from spanfluence.explanation import Explanation, Influence, Part
-from spanfluence.influence import Job
+from spanfluence.jobs import Job
 from spanfluence.methods import DEFAULT, Method, Sign, UnitKind, row_name, starting_row
 from spanfluence.model import LabelChoice, TextClassifier
 from spanfluence.points import (

@@ -19,7 +19,7 @@ from spanfluence import baselines
 from spanfluence.baselines import Embedder
 from spanfluence.errors import InputError
 from spanfluence.explain import Explainer
-from spanfluence.influence import SideKey, bytes_per_test
+from spanfluence.jobs import SideKey, bytes_per_test
 from spanfluence.methods import CHOICES, Method, starting_row
 from spanfluence.metrics import Matrix
 from spanfluence.model import LabelChoice, TextClassifier

@@ -12,7 +12,8 @@ from spanfluence.capture import Capture
 from spanfluence.curvature import Operator
 from spanfluence.curvature.problem import Curvature, TrainingProblem
 from spanfluence.errors import InputError
-from spanfluence.influence import Influence, Job
+from spanfluence.influence import Influence
+from spanfluence.jobs import Job
 from spanfluence.methods import UnitKind
 from spanfluence.points import DeltaFaithful, ModelPoint
 from spanfluence.units import Example, Unit
