@@ -94,7 +94,7 @@ def test_if_and_if_plus_share_one_solve(classifier, monkeypatch):
 def test_memory_is_counted_by_test_sides(classifier, monkeypatch, second, blocks):
     """tracinf and tracin+ differ on the training side alone: together they need no more memory."""
     own = sum(4 * parameter.numel() for parameter in classifier.attributed.values())
-    near = DeltaFaithful(batch_size=5, learning_rate=1e-5)  # taken together: one visit
+    near = DeltaFaithful(batch_size=5, learning_rate=1e-6)  # taken together: one visit
     first = Explainer(classifier, TRAIN, "tracinf", memory_bytes=3 * own, points=near)
     seen = []
     original = Influence._test_sides
