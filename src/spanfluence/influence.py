@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -106,10 +106,12 @@ class Influence:
         train = UnitBatches(self.classifier, [job.train for job in jobs], batch_tokens)
         progress = _Progress(advance)
         with crew(self.capture) as hands:
-            try:
+            found = None
+            # Suppressed, not handled here: its frames, which hold the tests, are gone then.
+            with suppress(TooFarError):
                 visits = visits_of(jobs)
                 found = self._scores(jobs, visits, train, memory_bytes, progress, hands)
-            except TooFarError:
+            if found is None:
                 visits = visits_of(jobs, together=False)
                 found = self._scores(jobs, visits, train, memory_bytes, progress, hands)
         return [scores.astype(np.float32) for scores in found]
