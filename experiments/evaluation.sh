@@ -46,12 +46,14 @@ for NAME in mams sentihood; do
       --methods "gradient dot" --set planted_seeds=1 --set planted_tests=20 --set "rates=$RATES"
   done
   # Other planted rows, other models: the final model beside the run's checkpoints, and what did better still.
-  second_seed() {
-    evaluated "$@" --seed 1 --stages planted --set planted_seeds=1 --set planted_tests=20 \
+  other_seed() {
+    SEED=$1; shift
+    evaluated "$@" --seed "$SEED" --stages planted --set planted_seeds=1 --set planted_tests=20 \
       --retrain-precision bfloat16
   }
-  second_seed seed1 --set "rates=[0.005, 0.01, 0.03]" --methods pinpoint --methods "pinpoint, points=checkpoints"
-  second_seed checkpoint-loss --set "rates=[0.01, 0.03]" --methods tracepoint
+  other_seed 1 seed1 --set "rates=[0.005, 0.01, 0.03]" --methods pinpoint --methods "pinpoint, points=checkpoints"
+  other_seed 1 checkpoint-loss --set "rates=[0.01, 0.03]" --methods tracepoint
+  other_seed 2 seed2 --set "rates=[0.01, 0.03]" --methods pinpoint --methods tracepoint
   evaluated beyond --stages lds --stages span-lds --methods pinpoint --methods tracepoint --methods tracin++ --methods tracinf \
     --methods "gradient cosine" --set seeds=1 --retrain-precision bfloat16
   evaluated beyond --stages span-ral --methods pinpoint --methods tracin++ --methods "gradient cosine" \
