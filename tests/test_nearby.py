@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import tiny
@@ -13,7 +15,7 @@ from spanfluence.errors import NumericsError
 from spanfluence.gradients import DenseGradient, EmbeddingGradient, MatrixGradient, Rows
 from spanfluence.head_gradients import HeadGradient
 from spanfluence.jobs import visits_of
-from spanfluence.nearby import REACH, TooFarError, mean_gradient, some_units
+from spanfluence.nearby import REACH, Sample, TooFarError, check, mean_gradient, shares, some_units
 from spanfluence.points import DeltaFaithful
 
 TRAIN, TESTS = tiny.make_examples(24, seed=31), tiny.make_examples(4, seed=32)
@@ -212,3 +214,40 @@ def test_some_units_are_the_first_and_keep_no_batch(kind):
     assert not held & {
         id(t.untyped_storage()) for t in vars(some).values() if isinstance(t, torch.Tensor)
     }
+
+
+@pytest.mark.parametrize("kind", ["matrix", "head", "embedding", "dense"])
+def test_samples_are_in_double_precision(kind):
+    layers = [_as_float32(layer) for layer in gradients(kind, 1, 0.0)]
+    sample = Sample.of([[layer] for layer in layers], SHARES)
+    for own in (*sample.each, sample.mean):
+        assert own[0].dense().dtype == torch.float64
+
+
+def _as_float32(layer):
+    if isinstance(layer, MatrixGradient):
+        return replace(layer, parts=tuple(Rows(*(s.float() for s in part)) for part in layer.parts))
+    found = {
+        name: value.float()
+        for name, value in vars(layer).items()
+        if isinstance(value, torch.Tensor) and value.is_floating_point()
+    }
+    return replace(layer, **found)
+
+
+def test_spans_that_hardly_matter_do_not_part_the_points():
+    """Their gradients are differences of nearly equal ones: in float32 what is left of a product is rounding."""
+    generator = torch.Generator().manual_seed(0)
+    whole, change = torch.randn(2, 2, 30, 8, generator=generator)
+    inputs = torch.randn(2, 60, 4, generator=generator)
+    inputs[:, 30:] = inputs[:, :30]
+    each = []
+    for move in (1.0, 1.0 + 1e-5, 1.0 - 2e-5):
+        outputs = torch.cat([move * (whole + 1e-3 * change), -move * whole], 1)
+        each.append([MatrixGradient((Rows(inputs, outputs),))])
+    points = [ModelPoint(f"p{n}", 1.0, {}) for n in range(3)]
+    sample = Sample.of(each, shares(points))
+    check(points, sample, sample)
+    rounded = Sample(each, [mean_gradient([layers[0] for layers in each], shares(points))])
+    with pytest.raises(TooFarError):
+        check(points, rounded, rounded)

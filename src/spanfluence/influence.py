@@ -42,7 +42,6 @@ from spanfluence.nearby import (
     check,
     mean_gradient,
     shares,
-    some_units,
 )
 from spanfluence.points import ModelPoint
 from spanfluence.precise import precise
@@ -247,10 +246,9 @@ def _taken(
 def _together(points: Sequence[ModelPoint], each: Sequence[UnitGradients]) -> _Taken:
     """Gradients at several points as one, see `nearby`."""
     own = shares(points)
-    layers = [mean_gradient(at, own) for at in zip(*(g.layers for g in each), strict=True)]
-    some = [[some_units(layer) for layer in gradients.layers] for gradients in each]
-    sample = Sample(some, [some_units(layer) for layer in layers])
-    return _Taken(UnitGradients(layers, None), sample)
+    by_point = [gradients.layers for gradients in each]
+    layers = [mean_gradient(layer, own) for layer in zip(*by_point, strict=True)]
+    return _Taken(UnitGradients(layers, None), Sample.of(by_point, own))
 
 
 def _prepared(tests: LayerGradient) -> LayerGradient:
@@ -277,16 +275,15 @@ def _group_scores(
             scores = visit.weight * _scores(job.method, side, joined)
             units = [job.train.units[row] for row in rows[number]]
             _check_finite(scores, side, joined, units)
-            _check_near(visit.points, side, own)
+            _check_near(visit.points, side, own[0])
             found[number] = scores
     return GroupScores(rows, found)
 
 
-def _check_near(points: Sequence[ModelPoint], tests: _TestSide, train: Sequence[_Taken]) -> None:
-    """Raise where points that are taken together are not near enough for some units of a batch."""
-    for taken in train:
-        if tests.sample is not None and taken.sample is not None:
-            check(points, tests.sample, taken.sample)
+def _check_near(points: Sequence[ModelPoint], tests: _TestSide, train: _Taken) -> None:
+    """Raise where points that are taken together are not near enough for some units."""
+    if tests.sample is not None and train.sample is not None:
+        check(points, tests.sample, train.sample)
 
 
 def _groups(batches: Sequence[Members], workers: int) -> Iterator[Sequence[Members]]:

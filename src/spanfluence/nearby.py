@@ -5,8 +5,8 @@
 Between delta-faithful points, some 1e-4 apart, a gradient moves by less than a thousandth of its length, and
 the second sum is 1e-8 of the largest score (measured), where rounding in float32 is 1e-6. In the same way the mean
 gradient of a layer is sum_r d_r a_r^T with mean rows. So gradients are written out, and multiplied with the tests',
-once instead of once a point. That points are near enough is not believed: of every batch some units are also taken
-point by point, and where the two differ by more than rounding does, all are.
+once instead of once a point. That points are near enough is not believed: of every group of batches some units are also
+taken point by point, and where the two differ by more than rounding does, all are.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from spanfluence.precise import precise
 
 REACH = 0.01  # from the final model: points beyond it are not tried
 LOOSE = 1e-5  # of the longest gradients' product: what may be left out
-SOME = 2  # units of a batch that are also taken point by point
+SOME = 2  # units that are also taken point by point
 
 Kind = TypeVar("Kind")
 
@@ -44,10 +44,19 @@ class TooFarError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Some units: their gradients at each point, per layer, and what stands for them."""
+    """Some units: their gradients at each point, per layer, and what stands for them.
+
+    In double precision: where a span hardly changes its text, what is left of two products in float32 is rounding.
+    """
 
     each: Sequence[Sequence[LayerGradient]]
     mean: Sequence[LayerGradient]
+
+    @classmethod
+    def of(cls, each: Sequence[Sequence[LayerGradient]], shares: Sequence[float]) -> Sample:
+        """The first units of a batch."""
+        some = [[some_units(layer) for layer in layers] for layers in each]
+        return cls(some, [mean_gradient(layer, shares) for layer in zip(*some, strict=True)])
 
 
 def worth_trying(points: Sequence[ModelPoint]) -> bool:
@@ -81,12 +90,12 @@ def _products(
     tests: Sequence[LayerGradient], train: Sequence[LayerGradient]
 ) -> Float[Tensor, "tests units"]:
     return torch.stack(
-        [precise(inner(a, b)) for a, b in zip(tests, train, strict=True)],
+        [inner(a, b) for a, b in zip(tests, train, strict=True)],
     ).sum(0)
 
 
 def _length(layers: Sequence[LayerGradient]) -> Float[Tensor, " units"]:
-    return torch.stack([precise(layer.square_norms()) for layer in layers]).sum(0).sqrt()
+    return torch.stack([layer.square_norms() for layer in layers]).sum(0).sqrt()
 
 
 def mean_gradient(layers: Sequence[LayerGradient], shares: Sequence[float]) -> LayerGradient:
@@ -140,13 +149,16 @@ def some_units(layer: LayerGradient) -> LayerGradient:
     """The first units of a layer, copied: a view would keep the whole batch."""
     if isinstance(layer, MatrixGradient):
         part = layer.parts[0]
-        return replace(
-            layer, parts=(Rows(part.inputs[:SOME].clone(), part.outputs[:SOME].clone()),)
-        )
+        rows = Rows(_copied(part.inputs[:SOME]), _copied(part.outputs[:SOME]))
+        return replace(layer, parts=(rows,))
     if isinstance(layer, HeadGradient):
-        return replace(
-            layer, inputs=layer.inputs[:, :SOME].clone(), outputs=layer.outputs[:, :SOME].clone()
-        )
+        inputs, outputs = _copied(layer.inputs[:, :SOME]), _copied(layer.outputs[:, :SOME])
+        return replace(layer, inputs=inputs, outputs=outputs)
     if isinstance(layer, EmbeddingGradient):
-        return replace(layer, ids=layer.ids[:SOME].clone(), outputs=layer.outputs[:SOME].clone())
-    return DenseGradient(layer.dense()[:SOME].clone())
+        ids, outputs = layer.ids[:SOME].cpu().clone(), _copied(layer.outputs[:SOME])
+        return replace(layer, ids=ids, outputs=outputs)
+    return DenseGradient(_copied(layer.dense()[:SOME]))
+
+
+def _copied(values: Tensor) -> Tensor:
+    return precise(values.clone())
