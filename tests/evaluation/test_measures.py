@@ -293,7 +293,7 @@ def test_subsets_of_a_part_are_trained_by_its_recipe(bench):
 
 def test_planted_cells_are_cached(bench, monkeypatch):
     cells = planted.planted_cells(bench)
-    monkeypatch.setattr(planted, "_cell", None)
+    monkeypatch.setattr(planted, "explained", None)
     assert planted.planted_cells(bench) == cells
     table = planted.planted_table(bench, cells)
     assert set(column(table, "planted")) == set(LISTS)

@@ -6,8 +6,10 @@ label without it. Only then are the planted rows known to be the right answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,22 +36,80 @@ DECOY_TARGET, DECOY_OTHER = "decoy of the target label", "decoy of another label
 Cell = dict[str, Any]
 
 
-def planted_cells(bench: Bench) -> list[Cell]:
-    """One result for every trigger, rate and seed; each is a stage."""
+class Fault(NamedTuple):
+    """A fault, how large it is, and the seed of all that is drawn for it."""
+
+    planted: Planted
+    rate: float
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """As part of the names of its stages."""
+        slug = "-".join(self.planted.trigger.name.replace("/", "or").split())
+        return f"{slug}-{self.rate:g}-{self.seed}"
+
+    def facts(self) -> dict[str, Any]:
+        """What tells it apart in a table."""
+        trigger = self.planted.trigger
+        return {
+            "trigger": trigger.name,
+            "kind": trigger.kind,
+            "rate": self.rate,
+            "seed": self.seed,
+        }
+
+    def settings(self, bench: Bench) -> dict[str, Any]:
+        """Of a stage about it."""
+        return {
+            "recipe": bench.retrainer.for_rows(len(self.planted.train)).recipe,
+            "train": fingerprint(self.planted.train),
+            "held_out": fingerprint(bench.held_out),
+            "trigger": asdict(self.planted.trigger),
+            "rate": self.rate,
+            "seed": self.seed,
+            "tests": bench.sizes.planted_tests,
+            "attribute": list(bench.attribute),
+            "methods": {name: dict(asked) for name, asked in bench.methods.items()},
+            "votes": dict(bench.votes),
+        }
+
+    def stage(self, bench: Bench, measure: str) -> str:
+        """Name of a measure's stage about it: two sets of methods live side by side."""
+        settings = self.settings(bench)
+        asked = {key: settings[key] for key in ("methods", "attribute")}
+        return f"{measure}/{self.name}-{settings_fingerprint(asked)[:6]}"
+
+    def model(self, bench: Bench) -> Retrained:
+        """What learns it: a stage of its own, which all measures and sets of methods share."""
+        return bench.fitted(f"planted-{self.name}", self.planted.train, self.seed)
+
+
+def planted_part(bench: Bench) -> Bench:
+    """The bench over the rows that faults are written into, and over held-out texts once each."""
     train = draw(bench.train, bench.sizes.planted_train, bench.seed, "planted train")
-    pool = list(
-        {example.text + str(example.context): example for example in bench.held_out}.values()
-    )
-    part = replace(bench, train=train, held_out=pool)
-    source, target = source_and_target(train)
-    cells = []
-    for trigger in bench.sizes.triggers:
-        for rate in bench.sizes.rates:
-            for number in range(bench.sizes.planted_seeds):
-                seed = bench.seed + number
-                planted = plant(train, trigger, rate, source=source, target=target, seed=seed)
-                cells.append(_cached(part, planted, rate, seed))
-    return cells
+    pool = {example.text + str(example.context): example for example in bench.held_out}
+    return replace(bench, train=train, held_out=list(pool.values()))
+
+
+def faults(part: Bench, rates: Sequence[float]) -> Iterator[Fault]:
+    """One for every trigger, rate and seed."""
+    source, target = source_and_target(part.train)
+    seeds = range(part.seed, part.seed + part.sizes.planted_seeds)
+    for trigger, rate, seed in product(part.sizes.triggers, rates, seeds):
+        written = plant(part.train, trigger, rate, source=source, target=target, seed=seed)
+        yield Fault(written, rate, seed)
+
+
+def planted_cells(bench: Bench) -> list[Cell]:
+    """One result for every fault; each is a stage."""
+    part = planted_part(bench)
+    return [
+        part.stages.values(
+            fault.stage(part, "planted"), fault.settings(part), partial(_cell, part, fault)
+        )
+        for fault in faults(part, part.sizes.rates)
+    ]
 
 
 def source_and_target(train: Sequence[Example]) -> tuple[str, str]:
@@ -61,36 +121,24 @@ def source_and_target(train: Sequence[Example]) -> tuple[str, str]:
     return first, second
 
 
-def _cached(bench: Bench, planted: Planted, rate: float, seed: int) -> Cell:
-    """The cell of one set of methods; its model is a stage of its own, which other sets share."""
-    settings: dict[str, Any] = {
-        "recipe": bench.retrainer.for_rows(len(planted.train)).recipe,
-        "train": fingerprint(planted.train),
-        "held_out": fingerprint(bench.held_out),
-        "trigger": asdict(planted.trigger),
-        "rate": rate,
-        "seed": seed,
-        "tests": bench.sizes.planted_tests,
-        "attribute": list(bench.attribute),
-        "methods": {name: dict(asked) for name, asked in bench.methods.items()},
-        "votes": dict(bench.votes),
-    }
-    slug = "-".join(planted.trigger.name.replace("/", "or").split())
-    # Two sets of methods live side by side.
-    asked = {key: settings[key] for key in ("methods", "attribute")}
-    name = f"{slug}-{rate:g}-{seed}"
-
-    def compute() -> Cell:
-        model = bench.fitted(f"planted-{name}", planted.train, seed)
-        return _cell(bench, model, planted, rate, seed)
-
-    stage = f"planted/{name}-{settings_fingerprint(asked)[:6]}"
-    found: Cell = bench.stages.values(stage, settings, compute)
-    return found
-
-
-def _cell(bench: Bench, model: Retrained, planted: Planted, rate: float, seed: int) -> Cell:
+def _cell(bench: Bench, fault: Fault) -> Cell:
     """Find tests that the fault flips, and ask every method why."""
+    model = fault.model(bench)
+    right = held_out_accuracy(bench, model.classifier)
+    chosen, lists = explained(bench, fault, model)
+    return {
+        **fault.facts(),
+        "flipped": chosen.share,
+        "flips": chosen.flips,
+        "accuracy": right,
+        "course": bench.retrainer.for_rows(len(fault.planted.train)).course,
+        "methods": {scored.name: _shares(scored, fault.planted, fault.seed) for scored in lists},
+    }
+
+
+def explained(bench: Bench, fault: Fault, model: Retrained) -> tuple[Chosen, list[Scored]]:
+    """Tests that the fault flips, and every method's and baseline's list for them."""
+    planted, seed = fault.planted, fault.seed
     chosen = flipped_tests(
         model.classifier,
         untriggered_tests(bench.held_out, planted),
@@ -98,7 +146,6 @@ def _cell(bench: Bench, model: Retrained, planted: Planted, rate: float, seed: i
         bench.sizes.planted_tests,
         seed,
     )
-    right = held_out_accuracy(bench, model.classifier)
     model = bench.attributed(model)  # only now: the choice of tests must not hang on rounding
     lists = list(
         all_scores(
@@ -115,17 +162,7 @@ def _cell(bench: Bench, model: Retrained, planted: Planted, rate: float, seed: i
     if not bench.attribute:  # the baselines know nothing of parameters
         units = model.classifier.visible_units(planted.train, "span")
         lists += baseline_scores(planted.train, chosen.tests, bench.embed, seed=seed, units=units)
-    return {
-        "trigger": planted.trigger.name,
-        "kind": planted.trigger.kind,
-        "rate": rate,
-        "seed": seed,
-        "flipped": chosen.share,
-        "flips": chosen.flips,
-        "accuracy": right,
-        "course": bench.retrainer.for_rows(len(planted.train)).course,
-        "methods": {scored.name: _shares(scored, planted, seed) for scored in lists},
-    }
+    return chosen, lists
 
 
 class Chosen(NamedTuple):

@@ -20,6 +20,7 @@ from spanfluence.evaluation.lds import lds_table, span_lds_table
 from spanfluence.evaluation.mislabel import mislabel_table
 from spanfluence.evaluation.planted import cell_table, planted_cells, planted_table
 from spanfluence.evaluation.removal import removal_table
+from spanfluence.evaluation.repair import repair_table
 from spanfluence.evaluation.sanity import sanity_table
 from spanfluence.evaluation.sizes import Sizes
 from spanfluence.evaluation.span_removal import span_removal_table
@@ -51,6 +52,7 @@ STAGES: dict[str, Callable[[Bench], list[Table]]] = {
     "sanity": lambda bench: [sanity_table(bench)],
     "mislabel": lambda bench: [mislabel_table(bench)],
     "planted": lambda bench: _planted(bench),
+    "repair": lambda bench: [repair_table(bench)],
     "lds": lambda bench: [lds_table(bench)],
     "span-lds": lambda bench: [span_lds_table(bench)],
     "ral": lambda bench: [removal_table(bench)],
@@ -58,11 +60,12 @@ STAGES: dict[str, Callable[[Bench], list[Table]]] = {
     "ablation": lambda bench: [ablation_table(bench)],
 }
 PAGE = (
-    "agreement", "faithfulness", "sanity", "mislabel", "planted", "lds", "span_lds", "ral",
-    "span_ral", "ablation",
+    "agreement", "faithfulness", "sanity", "mislabel", "planted", "repair", "lds", "span_lds",
+    "ral", "span_ral", "ablation",
 )  # fmt: skip
 BARS: dict[str, tuple[str, ...]] = {
     "planted": ("planted", "decoy"),
+    "repair": ("undone",),
     "lds": ("LDS",),
     "span_lds": ("Span-LDS",),
     "ablation": ("planted", "decoy"),
