@@ -1,43 +1,39 @@
-"""Masking what a list names and training again: what is masked, what is counted, and what the table says."""
+"""Looking at the rows that a list names: whose labels are put right, what is counted, and what the table says."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import benches
 import numpy as np
 import pytest
 
-from spanfluence import Span, Unit
-from spanfluence.evaluation import repair
+from spanfluence import Example, Span, Unit
 from spanfluence.evaluation.planted import LEARNED, faults, planted_part
-from spanfluence.evaluation.repair import TRUTH, first_units, repair_cells, repair_table
+from spanfluence.evaluation.repair import (
+    TRUTH,
+    first_rows,
+    put_right,
+    repair_cells,
+    repair_table,
+)
 from spanfluence.metrics import Interval
 from spanfluence.retrain import Retrainer
 from spanfluence.scoring import Scored
 
-LISTS = {
-    "tracin+",
-    "control",
-    "pinpoint",
-    "random",
-    "bm25, same label",
-    "embedding, same label",
-    TRUTH,
-}
+LISTS = {*benches.METHODS, "random", "bm25, same label", "embedding, same label", TRUTH}
 
 
-def test_every_list_of_spans_is_masked_and_trained_once(bench):
+def test_every_list_is_followed_once(bench):
     cells = repair_cells(bench)
     [cell] = cells
     assert set(cell["lists"]) == LISTS
-    assert cell["lists"][TRUTH]["planted"] == 1
-    assert cell["lists"][TRUTH]["decoy"] == 0
+    assert cell["lists"][TRUTH]["found"] == 1
     for found in cell["lists"].values():
         assert all(0 <= value <= 1 for value in found.values())
     fits = bench.retrainer.fits
-    assert (
-        1 < fits <= len(LISTS) + 1
-    )  # lists that name the same spans share a training; one learns the fault
+    # Lists that name the same planted rows share a training; one learns the fault.
+    assert 1 < fits <= len(LISTS) + 1
     assert repair_cells(bench) == cells
     assert bench.retrainer.fits == fits
 
@@ -47,7 +43,20 @@ def test_the_largest_rate_is_asked_about(bench):
     assert [cell["rate"] for cell in repair_cells(replace(bench, sizes=sizes))] == [0.05]
 
 
-def test_as_many_spans_as_rows_are_planted_are_masked_in_training(bench, monkeypatch):
+def test_all_planted_rows_put_right_are_the_set_without_wrong_labels(bench):
+    part = planted_part(bench)
+    [fault] = faults(part, part.sizes.rates)
+    planted = fault.planted
+    rows = range(len(planted.train))
+    found = put_right(planted, rows)
+    assert [example.label for example in found] == [example.label for example in part.train]
+    assert [example.text for example in found] == [example.text for example in planted.train]
+    assert put_right(planted, []) == planted.train
+    decoy = planted.kinds.index("decoy")
+    assert put_right(planted, [decoy]) == planted.train
+
+
+def test_training_sees_the_rows_that_were_looked_at_put_right(bench, monkeypatch):
     seen: list[list[Unit]] = []
     original = Retrainer.logits
 
@@ -59,15 +68,14 @@ def test_as_many_spans_as_rows_are_planted_are_masked_in_training(bench, monkeyp
     repair_cells(bench)
     part = planted_part(bench)
     [fault] = faults(part, part.sizes.rates)
-    planted = fault.planted
-    expected = {
-        row: (planted.places[row],) for row, k in enumerate(planted.kinds) if k == "planted"
-    }
-    of_truth = {row: unit.spans for row, unit in enumerate(seen[-1]) if unit.spans}
-    assert of_truth == expected
-    for units in seen:
-        assert [unit.example for unit in units] == planted.train
-        assert sum(len(unit.spans) for unit in units) == len(expected)
+    wrong = fault.planted.kinds.count("planted")
+    changed = [
+        sum(u.example.label != e.label for u, e in zip(units, fault.planted.train, strict=True))
+        for units in seen
+    ]
+    assert changed[-1] == wrong  # the truth comes last
+    assert all(count <= wrong for count in changed)
+    assert not any(unit.spans for units in seen for unit in units)
 
 
 def test_what_is_left_of_the_flips_is_counted_over_all_triggered_tests(bench, monkeypatch):
@@ -88,16 +96,17 @@ def test_what_is_left_of_the_flips_is_counted_over_all_triggered_tests(bench, mo
     assert {found["flipped"] for found in cell["lists"].values()} == {(-(-count // 2) - 1) / count}
 
 
-def test_the_first_units_of_a_summed_list():
-    units = [Unit(example) for example in (None, None, None)]
-    scored = Scored("m", units, np.array([[3.0, 0.0, 1.0], [0.0, 0.5, 1.5]]))
-    assert [id(unit) for unit in first_units(scored, 2, 0)] == [id(units[0]), id(units[2])]
+def test_the_first_rows_of_a_summed_list_are_told_once_each():
+    train = [Example(f"text {n}", label="a", spans=(Span(0, 4), Span(5, 6))) for n in range(3)]
+    units = [Unit(example, (span,)) for example in train for span in example.spans]
+    scores = np.array([[3.0, 2.5, 0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.5, 0.0, 1.9, 0.0]])
+    assert first_rows(Scored("m", units, scores), train, 2, 0) == [0, 2]
+    assert first_rows(Scored("m", units, scores), train, 3, 0) == [0, 2, 1]
 
 
 def made_cell(trigger: str, flipped: float, **left: float) -> dict:
     lists = {
-        name: {"planted": 0.5, "decoy": 0.1, "flipped": share, "accuracy": 0.8}
-        for name, share in left.items()
+        name: {"found": 0.5, "flipped": share, "accuracy": 0.8} for name, share in left.items()
     }
     return {
         "trigger": trigger,
@@ -125,7 +134,7 @@ def test_the_table_is_over_learned_faults(bench):
     assert rows["embedding, same label"]["fewer than embedding, same label"].mean == 0
     assert "2 learned faults" in table.title
     assert "Of 3 faults 1 flipped fewer" in " ".join(table.notes)
-    assert isinstance(own["planted masked"], Interval)
+    assert isinstance(own["rows found"], Interval)
 
 
 def test_faults_that_nothing_learned_leave_the_table_empty(bench):
@@ -133,15 +142,3 @@ def test_faults_that_nothing_learned_leave_the_table_empty(bench):
         made_cell("a", 0.0, pinpoint=0.2, **{"bm25, same label": 0.4, "embedding, same label": 0.3})
     ]
     assert {row["undone"] for row in repair_table(bench, cells).rows} == {None}
-
-
-def test_spans_beside_the_trigger_are_no_hits(bench):
-    part = planted_part(bench)
-    [fault] = faults(part, part.sizes.rates)
-    row = fault.planted.kinds.index("planted")
-    example = fault.planted.train[row]
-    beside = Unit(example, (Span(0, 1),))
-    assert repair._masked(fault.planted, [beside])["planted"] == 0
-    hit = Unit(example, (fault.planted.places[row],))
-    count = fault.planted.kinds.count("planted")
-    assert repair._masked(fault.planted, [hit, beside])["planted"] == pytest.approx(1 / count)
