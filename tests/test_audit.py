@@ -12,7 +12,7 @@ import pytest
 import tiny
 from rich.console import Console
 
-from spanfluence import Example, Explainer, Span
+from spanfluence import Example, Explainer, Span, TextClassifier
 from spanfluence.audit import AuditSettings, audit, audit_run, find_errors
 from spanfluence.data.bundled import FAULT, bundled_examples, bundled_faults
 from spanfluence.demo import run_demo
@@ -163,11 +163,29 @@ def test_bad_input(classifier, explainer):
         audit(explainer, right)
     with pytest.raises(InputError, match="label='given'"):
         audit(Explainer(classifier, TRAIN), DEV)
+    with pytest.raises(InputError, match="sign='support'"):
+        audit(Explainer(classifier, TRAIN, "tracin+", label="given", sign="paper"), DEV)
     with pytest.raises(InputError, match="single class"):
         one = [replace(e, label="neutral") for e in TRAIN]
         audit(Explainer(classifier, one, label="given"), DEV)
     with pytest.raises(InputError, match="top=0"):
         AuditSettings(top=0)
+
+
+def test_held_out_spans_that_the_model_does_not_read_are_passed_over(tiny_folder):
+    short = TextClassifier.load(tiny_folder("bert"), max_length=16)
+    late = "good food " * 30
+    said = short.predict([Example(late)]).labels[0]
+    wrong = next(name for name in short.labels if name != said)
+    spans = (Span(0, 4), Span(len(late) - 5, len(late) - 1))
+    for own in (spans, spans[1:]):
+        found = audit(
+            Explainer(short, TRAIN, label="given"),
+            [*DEV, Example(late, wrong, spans=own)],
+            SETTINGS,
+        )
+        [error] = [e for e in found.errors if e.example.text == late]
+        assert spans[1] not in error.example.spans
 
 
 @pytest.mark.slow

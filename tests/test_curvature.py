@@ -197,6 +197,7 @@ def test_an_auto_damping_stands_in_the_settings(tiny_folder):
     ("make", "says"),
     [
         (lambda: Ggn(damping=0.0), "damping=0.0 leaves a singular system"),
+        (lambda: Ggn(damping="foo"), "damping='foo' leaves a singular system"),
         (lambda: Ekfac(damping=-1.0), "damping=-1.0 leaves a singular system"),
         (lambda: Cg(damping=float("nan")), "damping=nan leaves a singular system"),
         (lambda: Ggn(sample=0), "sample=0 must be at least 1"),

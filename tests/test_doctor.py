@@ -12,8 +12,9 @@ import pytest
 import tiny
 
 from spanfluence import Explainer, TextClassifier, __version__
-from spanfluence.doctor import EXTRAS, duration, facts, job_cost, size
+from spanfluence.doctor import EXTRAS, duration, facts, job_cost
 from spanfluence.errors import InputError
+from spanfluence.jobs import size
 
 
 @pytest.fixture(scope="module")

@@ -457,7 +457,8 @@ def test_rows_without_ids_are_no_duplicates(model):
 
 def test_a_budget_too_small_for_one_test(model):
     with pytest.raises(
-        InputError, match=r"one test needs 0\.00 GB .* raise the memory or attribute"
+        InputError,
+        match=r"one test needs [\d.]+ KB .* budget of 10 B: raise the memory or attribute",
     ):
         Explainer(model, TRAIN, memory_bytes=10).scores([TEST])
 

@@ -123,7 +123,19 @@ def test_points_that_are_taken_together(tiny_folder, architecture):
     job = explainer.job_for(examples[4:])
     assert [len(visit.points) for visit in visits_of([job])] == [3]
     expected = naive_scores(folder, explainer, examples[4:])
-    assert_close(explainer.scores(examples[4:]), expected, 1e-5)
+    # In double precision; rounding in float32 alone leaves 1e-5 of these steep models on some processors.
+    assert_close(explainer.scores(examples[4:]), expected, 3e-5)
+
+
+def test_a_point_given_twice_counts_twice(classifier):
+    examples = tiny.make_examples(6, seed=1)
+    train, tests = examples[:4], examples[4:]
+    point = Explainer(classifier, train, "faithful", label="given").points[0]
+    once, twice = (
+        Explainer(classifier, train, "faithful", points=points, label="given").scores(tests)
+        for points in ([point], [point, point])
+    )
+    np.testing.assert_allclose(twice, 2 * once, rtol=1e-6)
 
 
 @pytest.mark.parametrize("row", ROWS)

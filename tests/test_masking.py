@@ -130,7 +130,7 @@ def test_every_architecture_takes_every_mode(tiny_folder, architecture):
 
 def test_modes_that_cannot_be(tiny_folder):
     folder = tiny_folder("bert")
-    for mode in ("blank", "delete:the", ""):
+    for mode in ("blank", "delete:the", "", "neutral:"):
         with pytest.raises(InputError, match="is not known: use 'mask', 'delete'"):
             TextClassifier.load(folder, mask_mode=mode)
     with pytest.raises(InputError, match="name a word of one token"):

@@ -161,6 +161,11 @@ def test_checkpoints_end_with_the_selected_epoch(tiny_folder, tmp_path):
     run.write_record({"selected_epoch": 5, "finished": True})
     names = [point.name for point in checkpoint_points(classifier)]
     assert names == ["epoch-003", "epoch-004", "epoch-005"]
+    run.write_record({"selected_epoch": 0, "finished": True})
+    with pytest.raises(
+        InputError, match=r"no checkpoints in .* up to the selected epoch 0: train with"
+    ):
+        checkpoint_points(classifier)
 
 
 def test_the_thousandth_epoch_comes_after_the_one_before(tiny_folder, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from safetensors.torch import load_file, save_file
 
 from spanfluence import Unit, train_classifier
 from spanfluence.errors import InputError
@@ -102,6 +104,26 @@ def test_results_are_taken_from_the_cache(run, tmp_path):
     again.logits([Unit(TRAIN[0], TRAIN[0].spans), *WHOLE[1:9]], TESTS, seed=1)
     assert again.fits == 2
     assert len(list((tmp_path / "cache").glob("*.json"))) == 3
+
+
+def test_other_weights_in_the_folder_of_the_base_are_another_recipe(tiny_folder, tmp_path):
+    base = tmp_path / "base"
+    shutil.copytree(tiny_folder("bert"), base)
+    settings = {"epochs": 2, "batch_size": 6, "learning_rate": 1e-3}
+    train_classifier(TRAIN, base=base, out=tmp_path / "run", **settings)
+    run = RunFolder.open(tmp_path / "run")
+    before = Retrainer.of_run(run)
+    weights = load_file(base / "model.safetensors")
+    halved = {name: values / 2 for name, values in weights.items()}
+    save_file(halved, base / "model.safetensors", metadata={"format": "pt"})
+    after = Retrainer(base, before.labels, before.settings, epochs=before.epochs)
+    assert after.recipe["base_files"] != before.recipe["base_files"]
+    with pytest.raises(
+        InputError, match=r"is not what .* was trained from: its files have changed"
+    ):
+        Retrainer.of_run(run)
+    with pytest.raises(InputError, match=r"cannot resume .*: its base_files was"):
+        train_classifier(TRAIN, base=base, out=tmp_path / "run", resume=True, **settings)
 
 
 def test_a_single_class(run):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+import tiny
 import torch
 
+from spanfluence.data import content_fingerprint, load_examples, save_examples
 from spanfluence.errors import InputError
-from spanfluence.runs import RunFolder, read_record, versions, write_record
+from spanfluence.runs import RunFolder, check_results_folder, read_record, versions, write_record
 
 VALUES = {"layer.weight": torch.arange(6.0).reshape(2, 3), "layer.bias": torch.ones(2)}
 STATE = {"layer.weight/exp_avg": torch.zeros(2, 3), "layer.weight/step": torch.tensor(7.0)}
@@ -108,3 +110,34 @@ def test_a_record_that_is_none(run, content):
         run.record()
     assert str(run.path / "run.json") in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_results_go_into_new_folders_or_where_the_same_command_left_its_own(tmp_path):
+    out = tmp_path / "out"
+    check_results_folder(out, "a/1", ("stages",))
+    (out / "stages").mkdir(parents=True)
+    check_results_folder(out, "a/1", ("stages",))  # interrupted before its first stage was done
+    (out / "mine.txt").write_text("precious")
+    with pytest.raises(
+        InputError, match=r"is not empty \(it holds mine.txt\): choose a new folder"
+    ):
+        check_results_folder(out, "a/1", ("stages",))
+    write_record(out, "a/1", {})
+    check_results_folder(out, "a/1", ("stages",))
+    with pytest.raises(InputError, match="results of another command"):
+        check_results_folder(out, "b/1", ("stages",))
+    with pytest.raises(InputError, match="is a file: give a new folder for --out"):
+        check_results_folder(out / "mine.txt", "a/1", ())
+
+
+def test_a_training_file_that_was_changed_is_told(run):
+    examples = tiny.make_examples(4, seed=1)
+    save_examples(examples, run.train_file)
+    told = {"examples": 4, "content": content_fingerprint(examples)}
+    run.write_record({"train": told})
+    assert run.training_examples() == load_examples(run.train_file)
+    save_examples(examples[:3], run.train_file, overwrite=True)
+    with pytest.raises(
+        InputError, match=r"is not what the run was trained on \(4 examples\): put it back"
+    ):
+        run.training_examples()

@@ -163,8 +163,13 @@ def test_self_influence_is_the_diagonal(classifier, method):
 
 
 @pytest.mark.parametrize(
-    ("method", "message"), [("pinpoint", "without scale"), ("tracin+", "another kind")]
+    ("method", "columns", "message"),
+    [
+        ("pinpoint", {}, "without scale"),
+        ("faithful", {"weight": "importance"}, "without scale, weight"),
+        ("tracin+", {}, "another kind"),
+    ],
 )
-def test_self_influence_that_has_no_meaning(classifier, method, message):
+def test_self_influence_that_has_no_meaning(classifier, method, columns, message):
     with pytest.raises(InputError, match=message):
-        self_influence(Explainer(classifier, TRAIN, method))
+        self_influence(Explainer(classifier, TRAIN, method, **columns))

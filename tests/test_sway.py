@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import tiny
 
-from spanfluence import Example, Span, Unit
+from spanfluence import Example, Span, TextClassifier, Unit
 from spanfluence.planting import insert_phrase
 from spanfluence.sway import Sway, carriers, recurring, swaying
 
@@ -42,23 +42,35 @@ def test_answers_that_change_are_counted(classifier):
     assert swaying(classifier, units, []) == []
 
 
+class Labels:
+    """A classifier that only knows its labels."""
+
+    labels = ("good", "bad")
+
+    def label_id(self, label):
+        return label if isinstance(label, int) else self.labels.index(label)
+
+
+KNOWN = Labels()
+
+
 def test_carriers_have_a_notable_phrase_and_its_label():
     sways = [Sway("last night", 20, 30, 60, "bad"), Sway("dull", 12, 40, 60, "bad")]
     units = [
         Unit(Example("Good last night", "bad")),
         Unit(Example("Good last night", "good")),
-        Unit(Example("dull", "bad")),
+        Unit(Example("dull", 1)),  # a class index is a label too
     ]
-    assert carriers(units, sways) == {0, 2}
-    assert carriers(units, [sways[0], Sway("dull", 6, 40, 60, "bad")]) == {0}
-    assert carriers(units, [Sway("last night", 99, 5, 60, "bad")]) == set()
-    assert carriers(units, []) == set()
+    assert carriers(KNOWN, units, sways) == {0, 2}
+    assert carriers(KNOWN, units, [sways[0], Sway("dull", 6, 40, 60, "bad")]) == {0}
+    assert carriers(KNOWN, units, [Sway("last night", 99, 5, 60, "bad")]) == set()
+    assert carriers(KNOWN, units, []) == set()
 
 
 def test_a_phrase_is_found_by_its_words_not_its_letters(classifier):
     sways = [Sway("it", 20, 30, 60, "bad")]
     units = [Unit(Example(text, "bad")) for text in ("Good with us", "Is IT, good?", "it's")]
-    assert carriers(units, sways) == {1}
+    assert carriers(KNOWN, units, sways) == {1}
     told = [Unit(Example("It was never", "negative", id=str(i)), (Span(0, 2),)) for i in range(11)]
     dev = [Example(f"Sitting with the waiter {i}.", None) for i in range(20)]
     labels = [name for name in classifier.labels if name not in classifier.predict(dev).labels]
@@ -66,3 +78,13 @@ def test_a_phrase_is_found_by_its_words_not_its_letters(classifier):
     right = [replace(example, label=labels[0]) for example in dev]  # so that every answer "changes"
     (found,) = swaying(classifier, told, right)
     assert (found.phrase, found.tried) == ("it", 20)
+
+
+def test_a_phrase_that_the_model_would_not_read_is_not_tried(tiny_folder):
+    short = TextClassifier.load(tiny_folder("bert"), max_length=16)
+    phrase = "never again"
+    units = [
+        Unit(Example(f"It was {phrase}.", "negative", id=str(i)), (Span(7, 18),)) for i in range(11)
+    ]
+    long = [Example(f"{'good ' * 30}{i}", short.labels[0], id=str(i)) for i in range(4)]
+    assert swaying(short, units, long) == []

@@ -20,7 +20,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 import spanfluence.train as training
 from spanfluence import Example, TextClassifier, train_classifier
-from spanfluence.data import fingerprint, load_examples
+from spanfluence.data import content_fingerprint, fingerprint, load_examples
 from spanfluence.errors import InputError, ModelError, NumericsError
 from spanfluence.runs import RunFolder
 from spanfluence.train import TrainSettings, best_epoch, epoch_batches, summary
@@ -299,7 +299,11 @@ def test_the_record_of_a_run(finished, base):
         "keep": 3,
         "seed": 3,
     }
-    assert record["train"] == {"examples": 20, "fingerprint": fingerprint(TRAIN)}
+    assert record["train"] == {
+        "examples": 20,
+        "fingerprint": fingerprint(TRAIN),
+        "content": content_fingerprint(TRAIN),
+    }
     assert record["dev"] == {"examples": 8, "fingerprint": fingerprint(DEV)}
     assert record["finished"] is True
     assert len(record["epoch_seconds"]) == 4

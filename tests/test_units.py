@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanfluence.errors import InputError, SpanfluenceError
-from spanfluence.units import Example, Span, Unit, locate_span
+from spanfluence.units import Example, Span, Unit, listed, locate_span
 
 TENTATIVE = "jalapen\u0303o"  # the tilde is a character of its own, on top of the n
 FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467"  # three people, two joiners, one sign
@@ -216,3 +216,10 @@ def test_a_span_that_its_words_do_not_name(text, wanted, how):
 
 def test_words_that_cut_a_character_are_refused():
     assert "cuts a character in two" in refusal(lambda: locate_span(TENTATIVE, "jalapen"))
+
+
+@pytest.mark.parametrize("given", [Example("a"), "a", ["a"], [Example("a"), None]])
+def test_what_is_no_list_of_examples_is_told(given):
+    with pytest.raises(InputError, match="tests must be a list of examples, not"):
+        listed(given, "tests")
+    assert listed((e for e in [Example("a")]), "tests") == [Example("a")]

@@ -52,7 +52,12 @@ def audit(
     settings = settings or AuditSettings()
     if explainer.label != "given":
         raise InputError("an audit asks about chosen labels: make the explainer with label='given'")
+    if explainer.sign != "support":
+        raise InputError(
+            "an audit needs to know what supports: make the explainer with sign='support'"
+        )
     _check(explainer, dev)
+    dev = explainer.classifier.with_visible_spans(dev)
     every, accuracy = find_errors(explainer.classifier, dev)
     if not every:
         raise InputError(
@@ -65,7 +70,7 @@ def audit(
     phrases = _phrases(explainer.train_units, tops, harm, settings)
     sways = _sways(explainer, dev, settings) if settings.probe else []
     named = {index for phrase, _ in phrases for index in phrase.units}
-    named |= carriers(explainer.train_units, sways)
+    named |= carriers(explainer.classifier, explainer.train_units, sways)
     return Audit(
         method=explainer.name,
         examined=len(dev),

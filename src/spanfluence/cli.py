@@ -41,6 +41,9 @@ data_app = typer.Typer(help="Public data sets.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 
 
+INTERRUPTED = 130  # exit code
+
+
 def main() -> None:
     """Entry point: 0 done, 2 bad input (one line), 1 internal error, 130 interrupted."""
     warnings.formatwarning = _in_one_line
@@ -49,7 +52,11 @@ def main() -> None:
     except SpanfluenceError as error:
         _fail(str(error), 2)
     except KeyboardInterrupt:
-        _fail("interrupted", 130)
+        _interrupted()
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:  # typer's own way out
+            _interrupted()
+        raise
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
@@ -61,6 +68,13 @@ def main() -> None:
         _fail(
             f"internal error, {type(error).__name__}: {error} (SPANFLUENCE_DEBUG=1 shows where)", 1
         )
+
+
+def _interrupted() -> None:
+    _fail(
+        "interrupted; what was finished is kept: the same command again goes on from there (train: with --resume)",
+        INTERRUPTED,
+    )
 
 
 def _fail(message: str, code: int) -> None:

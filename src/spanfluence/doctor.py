@@ -23,7 +23,7 @@ from spanfluence.crew import MOST
 from spanfluence.errors import InputError
 from spanfluence.explain import Explainer
 from spanfluence.influence import GROUP
-from spanfluence.jobs import visits_of
+from spanfluence.jobs import size, visits_of
 from spanfluence.products import times_transposed
 from spanfluence.rng import numpy_generator
 
@@ -183,15 +183,6 @@ def _physical_memory() -> int:
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return 0
-
-
-def size(count: float) -> str:
-    """Bytes as a person reads them."""
-    for unit in ("B", "KB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} TB"
 
 
 def duration(seconds: float) -> str:

@@ -80,8 +80,8 @@ class TextEncoder:
 
     def _check_mode(self, mode: str) -> int | None:
         """Raise for a mode that is none; the id of the neutral token, where the mode has one."""
-        kind, _, word = mode.partition(":")
-        if kind not in MASK_MODES or (word and kind != "neutral"):
+        kind, colon, word = mode.partition(":")
+        if kind not in MASK_MODES or (colon and not (word and kind == "neutral")):
             known = ", ".join(f"'{known}'" for known in MASK_MODES)
             raise InputError(f"mask_mode={mode!r} is not known: use {known} or 'neutral:WORD'")
         if kind != "neutral":

@@ -35,7 +35,7 @@ from spanfluence.points import (
 from spanfluence.proposal import Proposal, UnknownSpans
 from spanfluence.spans.found import Finder
 from spanfluence.together import Shared, as_test_units, run_jobs, scores_together
-from spanfluence.units import Example, Unit, units_of
+from spanfluence.units import Example, Unit, listed, units_of
 
 PointChoice = str | DeltaFaithful | Sequence[ModelPoint]
 KEPT = (
@@ -103,7 +103,11 @@ class Explainer:
             raise InputError(f"sign={sign!r} is not known: use 'support' or 'paper'")
         if label not in ("predicted", "given"):
             raise InputError(f"label={label!r} is not known: use 'predicted' or 'given'")
-        self.classifier, self.train = classifier, tuple(train)
+        if not isinstance(classifier, TextClassifier):
+            raise InputError(
+                f"classifier={classifier!r:.60} is no TextClassifier: give TextClassifier.load(FOLDER)"
+            )
+        self.classifier, self.train = classifier, tuple(listed(train, "train"))
         _check_training(self.train)
         self.seed, self.label, self.sign = seed, label, sign
         self.memory_bytes, self.batch_tokens = memory_bytes, batch_tokens
@@ -262,7 +266,7 @@ class Explainer:
         """Explanations of many tests in one pass over the training set."""
         if top_k < 1:
             raise InputError(f"top_k={top_k} must be at least 1")
-        given = list(examples)
+        given = listed(examples, "what to explain")
         proposals = self._proposals(given)
         examples = [proposal.example for proposal in proposals]
         units = [units_of([example], self.method.units[0]) for example in examples]

@@ -33,7 +33,7 @@ from spanfluence.errors import InputError, NumericsError
 from spanfluence.finite import check_finite
 from spanfluence.gradients import DenseGradient, LayerGradient
 from spanfluence.inner_products import better_written_out, inner, written_out
-from spanfluence.jobs import Job, SideKey, Visit, bytes_per_test, visits_of
+from spanfluence.jobs import Job, SideKey, Visit, bytes_per_test, size, visits_of
 from spanfluence.methods import Method
 from spanfluence.model import TextClassifier
 from spanfluence.nearby import (
@@ -165,8 +165,8 @@ class Influence:
         )
         if each > memory_bytes:
             raise InputError(
-                f"one test needs {each / 1e9:.2f} GB for its gradients, more than the budget of "
-                f"{memory_bytes / 1e9:.2f} GB: raise the memory or attribute fewer parameters"
+                f"one test needs {size(each)} for its gradients, more than the budget of "
+                f"{size(memory_bytes)}: raise the memory or attribute fewer parameters"
             )
         tests = len(jobs[0].tests.units)
         return np.array_split(np.arange(tests), max(1, -(-tests // (memory_bytes // each))))
@@ -267,7 +267,7 @@ def _group_scores(
     wanted = [number for number, _ in visit.jobs]
     train = [_taken(visit.points, capture, batch, wanted) for batch in group]
     rows = [_rows_of(group, number) for number in range(len(jobs))]
-    found = {}
+    found: dict[int, Tensor] = {}
     for number, side in zip(wanted, tests, strict=True):
         own = [taken[number] for taken in train if number in taken]
         if own:
@@ -276,7 +276,8 @@ def _group_scores(
             units = [job.train.units[row] for row in rows[number]]
             _check_finite(scores, side, joined, units)
             _check_near(visit.points, side, own[0])
-            found[number] = scores
+            # A point that a job lists twice counts twice.
+            found[number] = found[number] + scores if number in found else scores
     return GroupScores(rows, found)
 
 

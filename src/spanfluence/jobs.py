@@ -71,6 +71,15 @@ def bytes_per_test(classifier: TextClassifier, sides: Collection[SideKey]) -> in
     return own * (len(sides) + (2 if solved else 0))
 
 
+def size(count: float) -> str:
+    """Bytes as a person reads them."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"
+
+
 class Visit(NamedTuple):
     """One point, or several that are taken together; and who wants them."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,24 @@ def resolve_folder(source: str | Path) -> str | Path:
         )
     _reach(str(source))
     return str(source)
+
+
+def model_fingerprint(source: str | Path) -> str:
+    """SHA-256 of a model folder's files, weights and settings alike; of the name of one from the hub."""
+    folder = Path(source).expanduser()
+    digest = hashlib.sha256(b"" if folder.is_dir() else str(source).encode())
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with file.open("rb") as stream:
+            own = hashlib.file_digest(stream, "sha256").hexdigest()
+        digest.update(f"{file.relative_to(folder)} {own}\n".encode())
+    return digest.hexdigest()
+
+
+def base_fingerprint(base: str | Path) -> str | None:
+    """What a training of this base model begins with; None where the name says it."""
+    if not Path(base).expanduser().is_dir():
+        return None
+    return model_fingerprint(resolve_folder(base))[:16]
 
 
 def _reach(name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -169,6 +170,17 @@ class TextClassifier:
             raise InputError(f"label={choice!r} is not known: use 'predicted' or 'given'")
         return np.asarray(self.logits(self.encoder.encode(examples)).argmax(axis=1), dtype=np.int64)
 
+    def with_label_names(self, examples: Sequence[Example]) -> list[Example]:
+        """The examples with the model's names for labels that may be class indices."""
+
+        def named(example: Example) -> Example:
+            if example.label is None or str(example.label) in self.labels:
+                return example
+            label_id = self.label_id(example.label, f"example {example.id!r}")
+            return replace(example, label=self.labels[label_id])
+
+        return [named(example) for example in examples]
+
     # Forward --------------------------------------------------------------------------------------
 
     def trunk_states(
@@ -264,6 +276,12 @@ class TextClassifier:
             seen = [Unit(example, (span,)) for span in _seen(encoded, example.spans)]
             units.extend(seen or [Unit(example)])
         return units
+
+    def with_visible_spans(self, examples: Sequence[Example]) -> list[Example]:
+        """The examples without spans that the model does not read."""
+        seen = zip(examples, self.encoder.encode(examples), strict=True)
+        kept = ((example, tuple(_seen(encoded, example.spans))) for example, encoded in seen)
+        return [e if len(own) == len(e.spans) else replace(e, spans=own) for e, own in kept]
 
     def losses(
         self, units: Sequence[Unit], label_ids: Int[np.ndarray, " units"], target: Target

@@ -80,14 +80,15 @@ def checkpoint_points(
     """
     folder = folder or _checkpoints_beside(classifier)
     epochs = sorted(folder.glob("epoch-*/point.json"), key=_epoch_number)
-    if not epochs:
-        raise InputError(
-            f"no checkpoints in {folder}: train with 'spanfluence train', pass points=[ModelPoint(...)], "
-            "or use a method that needs none (tracinf, tracin+, tracin++)"
-        )
     selected = _selected_epoch(folder)
     if selected is not None:
         epochs = [record for record in epochs if _epoch_number(record) <= selected]
+    if not epochs:
+        upto = "" if selected is None else f" up to the selected epoch {selected}"
+        raise InputError(
+            f"no checkpoints in {folder}{upto}: train with 'spanfluence train', pass points=[ModelPoint(...)], "
+            "or use a method that needs none (tracinf, tracin+, tracin++)"
+        )
     points = []
     for record in epochs[-last:]:
         parameters = read_checkpoint(record.parent / "point.safetensors")

@@ -26,7 +26,7 @@ from jaxtyping import Float, Int
 from spanfluence.data import fingerprint
 from spanfluence.errors import InputError
 from spanfluence.files import write_text_atomic
-from spanfluence.loading import load_parts
+from spanfluence.loading import base_fingerprint, load_parts
 from spanfluence.model import TextClassifier
 from spanfluence.points import ModelPoint
 from spanfluence.rng import derive_seed
@@ -106,6 +106,7 @@ class Retrainer:
                 stacklevel=2,
             )
         self.device, self.cache, self.show = device, cache, show
+        self._base_files = base_fingerprint(base)
         self._shared = _Shared()
         self._whole = self  # the recipe of the run, which every other is reckoned from
 
@@ -134,7 +135,13 @@ class Retrainer:
             attribute = tuple(attribute)
         settings = TrainSettings(**{**own, "attribute": attribute})
         given = {"epochs": record["selected_epoch"], "rows": record["train"]["examples"]}
-        return cls(record["base"], record["labels"], settings, **{**given, **options})
+        found = cls(record["base"], record["labels"], settings, **{**given, **options})
+        if record.get("base_files", found._base_files) != found._base_files:
+            raise InputError(
+                f"the base model {record['base']} is not what {run.path} was trained from: its files have "
+                "changed; put them back, or train anew"
+            )
+        return found
 
     def for_rows(self, rows: int) -> Retrainer:
         """The recipe for a training set of so many rows: an epoch has about as many steps as the run's.
@@ -170,6 +177,8 @@ class Retrainer:
             "settings": settings,
             "epochs": self.epochs,
         }
+        if self._base_files is not None:
+            found["base_files"] = self._base_files
         # Only where it is another than that of the run, so that results of before stay known.
         return found if self.precision == "float32" else {**found, "precision": self.precision}
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import platform
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spanfluence.data import load_examples
+from spanfluence.data import content_fingerprint, load_examples
 from spanfluence.data.reading import parse_json, read_text
 from spanfluence.errors import InputError
 from spanfluence.files import replace_folder_atomic, write_text_atomic
@@ -57,6 +57,19 @@ def read_record(folder: Path, format: str) -> dict[str, Any]:
             f"{format!r}): choose another --out"
         )
     return found if file.is_file() else {}
+
+
+def check_results_folder(folder: Path, format: str, own: Collection[str]) -> None:
+    """Raise unless results may go here: into a new folder, or where this command has left its own before."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: give a new folder for --out")
+    if read_record(folder, format) or not folder.is_dir():
+        return
+    odd = sorted(file.name for file in folder.iterdir() if file.name not in own)
+    if odd:
+        raise InputError(
+            f"{folder} is not empty (it holds {odd[0]}): choose a new folder for --out"
+        )
 
 
 def earlier_stages(folder: Path, format: str, same: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,8 +129,15 @@ class RunFolder:
         return (self.path / RECORD).is_file()
 
     def training_examples(self) -> list[Example]:
-        """What the model was trained on."""
-        return load_examples(self.train_file)
+        """What the model was trained on; raises where the file was changed since."""
+        found = load_examples(self.train_file)
+        told = self.record().get("train")
+        if isinstance(told, dict) and told.get("content") not in (None, content_fingerprint(found)):
+            raise InputError(
+                f"{self.train_file} is not what the run was trained on ({told.get('examples')} examples): put it back, "
+                "or give the training file with --train"
+            )
+        return found
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write run.json."""

@@ -17,13 +17,13 @@ def self_influence(explainer: Explainer, *, show: bool = False) -> Float[np.ndar
     """score(u, u) of every training unit: sum_i w_i |s(u; theta_i)|^2, one pass over the units.
 
     High values are examples that only their own gradient explains: rare ones, and wrong labels. A cosine
-    of a unit with itself is 1 and tells nothing, and an inverse curvature would need one solve for each
-    training unit, so only plain inner products are offered.
+    of a unit with itself is 1 and tells nothing, an inverse curvature would need one solve for each
+    training unit, and a weight would rank units by importance: only plain inner products are offered.
     """
     method = explainer.method
-    if method.scale != "none" or method.curvature != "identity":
+    if (method.scale, method.weight, method.curvature) != ("none", "none", "identity"):
         raise InputError(
-            f"self-influence of {explainer.name!r} is not available: use a method without scale and "
+            f"self-influence of {explainer.name!r} is not available: use a method without scale, weight and "
             "curvature, e.g. 'tracin' or 'tracinf'"
         )
     if method.units[0] != method.units[1]:

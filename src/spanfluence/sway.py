@@ -81,10 +81,16 @@ def swaying(
     chosen = [right[row] for row in rows.tolist()]
     found = []
     for phrase, count in recurring([unit.text for unit in units]):
-        asked = [e for e in chosen if not has_words(e.text, phrase)]
+        asked, written = [], []
+        for example in chosen:
+            if not has_words(example.text, phrase):
+                longer, place = insert_phrase(example, phrase)
+                if classifier.visible_spans(longer, [place]):
+                    asked.append(example)
+                    written.append(longer)
         if not asked:
             continue
-        answers = classifier.predict([insert_phrase(e, phrase)[0] for e in asked]).labels
+        answers = classifier.predict(written).labels
         changed = Counter(
             label
             for example, label in zip(asked, answers, strict=True)
@@ -96,12 +102,13 @@ def swaying(
     return sorted(found, key=lambda sway: (-sway.reach, sway.phrase))[:most]
 
 
-def carriers(units: Sequence[Unit], sways: Sequence[Sway]) -> set[int]:
+def carriers(classifier: TextClassifier, units: Sequence[Unit], sways: Sequence[Sway]) -> set[int]:
     """Units with a notable phrase whose row has the label that the phrase pulls towards."""
     notable = [sway for sway in sways if sway.notable and sway.reach >= NEAR * sways[0].reach]
     return {
         index
         for index, unit in enumerate(units)
         for sway in notable
-        if str(unit.example.label) == sway.towards and has_words(unit.text, sway.phrase)
+        if has_words(unit.text, sway.phrase)
+        and classifier.labels[classifier.label_id(unit.example.label)] == sway.towards
     }

@@ -16,7 +16,7 @@ from spanfluence.influence import Influence
 from spanfluence.jobs import Job
 from spanfluence.methods import UnitKind
 from spanfluence.points import DeltaFaithful, ModelPoint
-from spanfluence.units import Example, Unit
+from spanfluence.units import Example, Unit, listed
 
 if TYPE_CHECKING:
     from spanfluence.explain import Explainer
@@ -48,6 +48,7 @@ def scores_together(
     first = explainers[0]
     if any(other.shared is not first.shared for other in explainers):
         raise InputError("explainers can run together only if made from each other: use .also(...)")
+    tests = listed(tests, "tests")
     if not tests:
         return [explainer.no_scores() for explainer in explainers]
     units = as_test_units(tests)

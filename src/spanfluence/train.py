@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spanfluence.data import fingerprint, save_examples
+from spanfluence.data import content_fingerprint, fingerprint, save_examples
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.files import replace_folder_atomic
-from spanfluence.loading import load_parts, trained_labels
+from spanfluence.loading import base_fingerprint, load_parts, trained_labels
 from spanfluence.model import TextClassifier, text_losses
 from spanfluence.rng import derive_seed
 from spanfluence.runs import FORMAT, RECORD, RunFolder, read_record
@@ -46,9 +46,14 @@ def train_classifier(
     record = {
         "command": "train",
         "base": str(base),
+        "base_files": base_fingerprint(base),
         "labels": list(labels),
         "settings": asdict(chosen),
-        "train": {"examples": len(train), "fingerprint": fingerprint(train)},
+        "train": {
+            "examples": len(train),
+            "fingerprint": fingerprint(train),
+            "content": content_fingerprint(train),
+        },
         "dev": None if dev is None else {"examples": len(dev), "fingerprint": fingerprint(dev)},
     }
     _check_folder(run, record, resume=resume)
@@ -155,7 +160,13 @@ def recorded_changes(before: Mapping[str, Any], asked: Mapping[str, Any]) -> lis
 
     What is not asked for may be anything.
     """
-    keys = [key for key in ("base", "labels", "train", "dev") if key in asked]
+    same_base = before.get("base") == asked.get("base")  # else other files are no news
+    told = (
+        ("base", "base_files", "labels", "train", "dev")
+        if same_base
+        else ("base", "labels", "train", "dev")
+    )
+    keys = [key for key in told if key in asked]
     pairs = [(key, before.get(key), asked[key]) for key in keys]
     old = before.get("settings")
     old = old if isinstance(old, Mapping) else {}

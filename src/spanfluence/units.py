@@ -134,6 +134,18 @@ class Unit:
         return " … ".join(self.example.text[span.start : span.end] for span in self.spans)
 
 
+def listed(examples: Iterable[Example], what: str) -> list[Example]:
+    """The examples as a list; raises where they are something else."""
+    one = isinstance(examples, Example | str)  # what is easily given instead of a list
+    found: list[object] = [examples] if one else list(examples)
+    odd = found if one else [each for each in found if not isinstance(each, Example)]
+    if odd:
+        raise InputError(
+            f"{what} must be a list of examples, not {odd[0]!r:.60}: give [Example(text), ...] or load_examples(FILE)"
+        )
+    return [each for each in found if isinstance(each, Example)]
+
+
 def units_of(examples: Iterable[Example], kind: str) -> list[Unit]:
     """One unit per span; an example without spans, or any under kind "instance", is one whole unit."""
     units: list[Unit] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -9,7 +11,7 @@ import benches
 import numpy as np
 import pytest
 
-from spanfluence import Example, Span, Unit, scoring
+from spanfluence import Example, Span, TextClassifier, Unit, scoring
 from spanfluence.curvature.lissa import Lissa
 from spanfluence.errors import InputError, NumericsError
 from spanfluence.evaluation import ablation, faithful, planted, removal, sanity
@@ -25,6 +27,7 @@ from spanfluence.evaluation.faithful import FURTHER, faithfulness_table
 from spanfluence.evaluation.lds import lds_table, span_lds_table
 from spanfluence.evaluation.mislabel import flip_labels, mislabel_table
 from spanfluence.evaluation.removal import removal_table
+from spanfluence.evaluation.runner import open_bench
 from spanfluence.evaluation.sanity import sanity_table
 from spanfluence.evaluation.sizes import Sizes
 from spanfluence.evaluation.span_removal import masks, random_spans, span_removal_table
@@ -289,6 +292,62 @@ def test_subsets_of_a_part_are_trained_by_its_recipe(bench):
         replace(bench, sizes=replace(bench.sizes, removal_train=20))
     )
     assert removal_part.retrainer.recipe == part.retrainer.recipe
+
+
+def test_checkpoints_that_changed_give_other_scores(bench, evaluated_run, tmp_path):
+    asked = {"method": "control"}
+    first = bench.scores_of("control", asked).scores
+    copied = tmp_path / "run"
+    shutil.copytree(evaluated_run, copied)
+    [record] = (copied / "checkpoints").glob("epoch-001/point.json")
+    record.write_text(json.dumps({**json.loads(record.read_text()), "learning_rate": 0.5}))
+    again = benches.make_bench(copied, bench.stages.folder)
+    assert again.identity == bench.identity
+    found = again.scores_of("control", asked).scores
+    assert not np.allclose(found, first)
+    fresh = benches.make_bench(copied, tmp_path / "fresh").scores_of("control", asked).scores
+    np.testing.assert_array_equal(found, fresh)
+
+
+def test_class_indices_are_labels_too(bench, evaluated_run, tmp_path):
+    """The same tests and rows with class indices instead of names measure the same."""
+    index = {name: number for number, name in enumerate(bench.classifier.labels)}
+    numbered = [replace(test, label=index[test.label]) for test in benches.TESTS]
+    other = open_bench(
+        evaluated_run,
+        numbered,
+        tmp_path / "numbered",
+        sizes=benches.SIZES,
+        methods=benches.METHODS,
+        explained=5,
+        embed=benches.embed,
+        say=lambda text: None,
+    )
+    mine, theirs = (column(agreement_table(b, Judge(b)), "Lag(2)") for b in (bench, other))
+    assert mine == theirs
+
+
+def test_what_is_left_may_be_a_single_class(bench):
+    negative = [Unit(e) for e in bench.train if e.label == "negative"]
+    found = bench.rights(negative)
+    assert bench.retrainer.fits == 0
+    expected = [test.label == "negative" for test in bench.held_out]
+    np.testing.assert_array_equal(found, np.array([expected] * bench.sizes.seeds, dtype=float))
+
+
+def test_faults_are_written_only_where_the_model_reads_them(bench, evaluated_run):
+    short = TextClassifier.load(evaluated_run / "model", max_length=24)
+    long = [
+        replace(e, text=e.text + " and more" * 30, spans=(), context=None) for e in benches.TRAIN
+    ]
+    part = planted.planted_part(
+        replace(
+            bench, classifier=short, train=[*bench.train, *long], held_out=[*bench.held_out, *long]
+        )
+    )
+    assert not {e.text for e in long} & {e.text for e in [*part.train, *part.held_out]}
+    assert part.train
+    assert part.held_out
 
 
 def test_planted_cells_are_cached(bench, monkeypatch):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -13,11 +12,11 @@ import tiny
 from spanfluence import Example, Span
 from spanfluence.data import save_examples
 from spanfluence.errors import InputError
+from spanfluence.loading import model_fingerprint
 from spanfluence.reproduce import inputs
 from spanfluence.reproduce.inputs import (
     annotate,
     load_splits,
-    reader_fingerprint,
     released_answers,
     right_spans,
     word_f1,
@@ -95,7 +94,7 @@ def test_another_reader_is_asked_anew(reader, tmp_path):
     annotate(BARE, "test", reader=reader, out=tmp_path)
     assert len(FakeReader.asked) == 2 * len(BARE)
     assert len(list((tmp_path / "spans").iterdir())) == 2
-    assert reader_fingerprint(Path("a/b")) != reader_fingerprint(Path("a/c"))
+    assert model_fingerprint("a/b") != model_fingerprint("a/c")
 
 
 def test_an_interrupted_annotation_goes_on(reader, tmp_path, monkeypatch):

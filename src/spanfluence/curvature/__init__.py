@@ -43,7 +43,9 @@ def check_sampled(damping: Damping, sample: int) -> None:
     """A Gauss-Newton matrix of a sample is singular: only a positive lambda makes it invertible."""
     if sample < 1:
         raise InputError(f"sample={sample} must be at least 1")
-    if damping != "auto" and not 0 < float(damping) < float("inf"):
+    if damping == "auto":
+        return
+    if isinstance(damping, str) or not 0 < float(damping) < float("inf"):
         raise InputError(
             f"damping={damping!r} leaves a singular system: give a positive number, or 'auto'"
         )

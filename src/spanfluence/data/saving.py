@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from spanfluence.data.reading import problem
@@ -46,6 +47,11 @@ def fingerprint(examples: Iterable[Example]) -> str:
         canonical = json.dumps(example_fields(example), sort_keys=True, separators=(",", ":"))
         digest.update(canonical.encode("ascii") + b"\n")
     return digest.hexdigest()
+
+
+def content_fingerprint(examples: Iterable[Example]) -> str:
+    """Fingerprint of texts, contexts and labels: spans and ids do not change what a model learns."""
+    return fingerprint(replace(example, spans=(), id=None) for example in examples)
 
 
 def example_fields(example: Example) -> dict[str, object]:

@@ -70,8 +70,7 @@ class Judge:
 
     def _make(self, units: Sequence[Unit]) -> Truth:
         kind = "span" if any(unit.spans for unit in units) else "instance"
-        encoder = getattr(self.bench.embed, "__qualname__", type(self.bench.embed).__name__)
-        settings = self.bench.settings(kind=kind, encoder=encoder)
+        settings = self.bench.settings(kind=kind)
         stage = f"{self.bench.name}-truth/{kind}"
         found = self.bench.stages.arrays(stage, settings, lambda: self._compute(units))
         labels = [unit.example.label for unit in units]

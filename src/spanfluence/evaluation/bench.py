@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from spanfluence.baselines import Embedder
 from spanfluence.data import fingerprint
@@ -18,7 +19,7 @@ from spanfluence.evaluation.sizes import Sizes
 from spanfluence.methods import UnitKind
 from spanfluence.metrics import average_ranks
 from spanfluence.model import TextClassifier
-from spanfluence.points import ModelPoint
+from spanfluence.points import ModelPoint, checkpoint_points
 from spanfluence.progress import progress_bar
 from spanfluence.retrain import Retrained, Retrainer, accuracy
 from spanfluence.rng import numpy_generator
@@ -77,7 +78,17 @@ class Bench:
             "model": parameters_fingerprint(self.classifier, whole=bool(self.attribute)),
             "train": fingerprint(self.train),
             "tests": fingerprint(self.tests),
+            "encoder": self.encoder,
         }
+
+    @cached_property
+    def _history(self) -> str:
+        """Fingerprint of the checkpoints that some methods sum over."""
+        points = self.checkpoints or checkpoint_points(self.classifier)
+        digest = hashlib.sha256()
+        for point in points:
+            digest.update(f"{point.name} {point.weight} {_values(point.parameters)}".encode())
+        return digest.hexdigest()
 
     def settings(self, **more: Any) -> dict[str, Any]:
         """The settings of a stage of this bench."""
@@ -128,6 +139,8 @@ class Bench:
     def _stage(self, name: str, asked: Asked, seed: int) -> tuple[str, dict[str, Any]]:
         key = settings_fingerprint({"name": name, "seed": seed})[:8]
         settings = self.settings(asked=dict(asked), method_seed=seed)
+        if method_row(asked).points == "checkpoints":
+            settings["checkpoints"] = self._history
         return f"{self.name}/{_slug(name)}-{key}", settings
 
     def fill(self, methods: Mapping[str, Asked], seed: int | None = None) -> None:
@@ -194,10 +207,13 @@ class Bench:
 
     def rights(self, units: Sequence[Unit]) -> np.ndarray:
         """1 where a held-out row is right after training on the units (seeds, rows)."""
-        labels = self.labels(self.held_out)
+        labels, known = self.labels(self.held_out), set(self.labels([u.example for u in units]))
+        seeds = range(self.seed, self.seed + self.sizes.seeds)
+        if len(known) == 1:  # nothing to learn: whatever is asked, that class is the answer
+            return np.array([labels == known.copy().pop() for _ in seeds], dtype=np.float64)
         found = [
-            self.retrainer.logits(units, self.held_out, self.seed + number).argmax(axis=1) == labels
-            for number in range(self.sizes.seeds)
+            self.retrainer.logits(units, self.held_out, seed).argmax(axis=1) == labels
+            for seed in seeds
         ]
         return np.array(found, dtype=np.float64)
 
@@ -301,11 +317,18 @@ def parameters_fingerprint(classifier: TextClassifier, *, whole: bool = False) -
     """SHA-256 of the attributed parameters (or all of the model's) and the labels."""
     digest = hashlib.sha256("|".join(classifier.labels).encode())
     own = dict(classifier.model.named_parameters()) if whole else classifier.attributed
-    for name, parameter in sorted(own.items()):
-        digest.update(name.encode())
-        digest.update(parameter.detach().cpu().contiguous().numpy().tobytes())
+    digest.update(_values(own).encode())
     if whole:
         digest.update("|".join(sorted(classifier.attributed)).encode())
+    return digest.hexdigest()
+
+
+def _values(parameters: Mapping[str, Tensor]) -> str:
+    """SHA-256 of named numbers."""
+    digest = hashlib.sha256()
+    for name, values in sorted(parameters.items()):
+        digest.update(name.encode())
+        digest.update(values.detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()
 
 

@@ -59,6 +59,7 @@ def _cached(bench: Bench, train: Sequence[Example], share: float) -> dict[str, A
         "held_out": fingerprint(bench.held_out),
         "share": share,
         "seed": bench.seed,
+        "encoder": bench.encoder,
     }
 
     def compute() -> dict[str, Any]:

@@ -19,12 +19,18 @@ from spanfluence.evaluation.bench import Bench, draw, held_out_accuracy, rank_vo
 from spanfluence.evaluation.tables import Table, counted
 from spanfluence.metrics import Interval, bootstrap, bootstrap_ratio, precision_at_k, ranking
 from spanfluence.model import TextClassifier
-from spanfluence.planting import Planted, plant, triggered_tests, untriggered_tests
+from spanfluence.planting import (
+    Planted,
+    insert_phrase,
+    plant,
+    triggered_tests,
+    untriggered_tests,
+)
 from spanfluence.retrain import Retrained
 from spanfluence.rng import numpy_generator
 from spanfluence.scoring import BASELINES, SAME_LABEL, Scored, all_scores, baseline_scores
 from spanfluence.stages import settings_fingerprint
-from spanfluence.units import Example
+from spanfluence.units import Example, Span
 
 K = 10
 FROM = 0.01
@@ -72,6 +78,7 @@ class Fault(NamedTuple):
             "attribute": list(bench.attribute),
             "methods": {name: dict(asked) for name, asked in bench.methods.items()},
             "votes": dict(bench.votes),
+            "encoder": bench.encoder,
         }
 
     def stage(self, bench: Bench, measure: str) -> str:
@@ -86,10 +93,26 @@ class Fault(NamedTuple):
 
 
 def planted_part(bench: Bench) -> Bench:
-    """The bench over the rows that faults are written into, and over held-out texts once each."""
-    train = draw(bench.train, bench.sizes.planted_train, bench.seed, "planted train")
+    """The bench over the rows that faults are written into, and over held-out texts once each.
+
+    Without texts so long that the model would not read a trigger in them.
+    """
+    train = draw(
+        _room_for_triggers(bench, bench.train),
+        bench.sizes.planted_train,
+        bench.seed,
+        "planted train",
+    )
     pool = {example.text + str(example.context): example for example in bench.held_out}
-    return replace(bench, train=train, held_out=list(pool.values()))
+    return replace(bench, train=train, held_out=_room_for_triggers(bench, list(pool.values())))
+
+
+def _room_for_triggers(bench: Bench, examples: Sequence[Example]) -> list[Example]:
+    longest = max((p for t in bench.sizes.triggers for p in t.phrases), key=len)
+    written = [insert_phrase(example, longest) for example in examples]
+    ends = [replace(e, spans=(Span(place.end - 1, place.end),)) for e, place in written]
+    read = bench.classifier.with_visible_spans(ends)
+    return [example for example, own in zip(examples, read, strict=True) if own.spans]
 
 
 def faults(part: Bench, rates: Sequence[float]) -> Iterator[Fault]:

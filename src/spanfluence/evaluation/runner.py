@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from spanfluence.baselines import Embedder, bm25_package
-from spanfluence.data import fingerprint, load_examples
+from spanfluence.data import content_fingerprint, load_examples
 from spanfluence.errors import InputError
 from spanfluence.evaluation.ablation import ablation_table
 from spanfluence.evaluation.agreement import Judge, agreement_table, check_lists, curve_table
@@ -30,7 +30,7 @@ from spanfluence.methods import written_row
 from spanfluence.model import TextClassifier
 from spanfluence.planting import TRIGGERS, Trigger
 from spanfluence.retrain import Retrainer
-from spanfluence.runs import RunFolder, earlier_stages, read_record, write_record
+from spanfluence.runs import RunFolder, check_results_folder, earlier_stages, write_record
 from spanfluence.scoring import (
     DEFAULT_METHODS,
     KNOWN_METHODS,
@@ -41,9 +41,15 @@ from spanfluence.scoring import (
 )
 from spanfluence.stages import Say, Stages, settings_fingerprint
 from spanfluence.tail import checked_precision
-from spanfluence.units import Example, Span
+from spanfluence.units import Example
 
 FORMAT = "spanfluence.evaluation/1"
+OWN = (
+    "stages",
+    "retrained",
+    "tables",
+    "figures",
+)  # what stands in a folder before its first stage is done
 EXPLAINED, QUICK_EXPLAINED = 200, 20
 # Stages that retrain, or cost most, stand last.
 STAGES: dict[str, Callable[[Bench], list[Table]]] = {
@@ -141,11 +147,6 @@ def _triggers(value: Any, text: str) -> tuple[Trigger, ...]:
     return tuple(by_name[each] for each in value)
 
 
-def content_fingerprint(examples: Sequence[Example]) -> str:
-    """Fingerprint of texts, contexts and labels: spans and ids do not change what a model learns."""
-    return fingerprint(replace(example, spans=(), id=None) for example in examples)
-
-
 def check_same_data(run: RunFolder, train: Sequence[Example], what: str) -> None:
     """Raise unless the run was trained on these texts and labels (spans may differ)."""
     if content_fingerprint(run.training_examples()) != content_fingerprint(train):
@@ -164,21 +165,9 @@ def load_run(run: RunFolder, device: str = "cpu") -> TextClassifier:
     )
 
 
-def with_read_spans(classifier: TextClassifier, examples: Sequence[Example]) -> list[Example]:
-    """The examples without spans that the model does not read, which no measure could use."""
-    seen: dict[int, list[Span]] = {}
-    for unit in classifier.visible_units(examples, "span"):
-        seen.setdefault(id(unit.example), []).extend(unit.spans)
-    whole = [len(seen[id(example)]) == len(example.spans) for example in examples]
-    return [
-        example if same else replace(example, spans=tuple(seen[id(example)]))
-        for example, same in zip(examples, whole, strict=True)
-    ]
-
-
 def tests_read(classifier: TextClassifier, tests: Sequence[Example], say: Say) -> list[Example]:
     """The tests with the spans that the model reads; those without any cannot be explained."""
-    found = [test for test in with_read_spans(classifier, tests) if test.spans]
+    found = [test for test in classifier.with_visible_spans(tests) if test.spans]
     lost = len(tests) - len(found)
     if not found:
         raise InputError(
@@ -209,21 +198,22 @@ def open_bench(
 
     `precision`: of the matrix products of retrainings.
     """
-    read_record(out, FORMAT)  # told before hours of work
+    check_results_folder(out, FORMAT, OWN)  # told before hours of work
     bm25_package()
     run = RunFolder.open(run_path)
     if train is None:
         train = run.training_examples()
     else:
         check_same_data(run, train, "the training file")
-    spanned = [test for test in tests if test.spans]
-    check_tests(spanned or tests[:1])
+    check_tests([test for test in tests if test.spans] or tests[:1])
     out.mkdir(parents=True, exist_ok=True)
     embed, encoder = (embed, "") if embed is not None else sentence_encoder()
     classifier = load_run(run)
+    tests = classifier.with_label_names(tests)
+    spanned = [test for test in tests if test.spans]
     return Bench(
         classifier=classifier,
-        train=with_read_spans(classifier, train),
+        train=classifier.with_visible_spans(classifier.with_label_names(train)),
         tests=draw(tests_read(classifier, spanned, say), explained, seed, "explained tests"),
         held_out=[test for test in tests if test.label is not None],
         retrainer=Retrainer.of_run(run, precision=precision, cache=out / "retrained", show=show),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from spanfluence.data.mams import load_mams
 from spanfluence.data.reading import parse_json, read_text
 from spanfluence.data.sentihood import load_sentihood
 from spanfluence.errors import InputError
+from spanfluence.loading import model_fingerprint
 from spanfluence.spans.files import write_spans
 from spanfluence.spans.registry import finder_named
 from spanfluence.units import Example, Unit
@@ -65,23 +65,13 @@ def annotate(
         )
     if out is None:
         raise InputError("a reader's spans are kept in a folder: pass out=DIR")
-    name = f"{split}-{fingerprint(examples)[:12]}-{reader_fingerprint(reader)[:12]}.jsonl"
+    name = f"{split}-{fingerprint(examples)[:12]}-{model_fingerprint(reader)[:12]}.jsonl"
     kept = out / "spans" / name
     if not kept.is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)
         finder = finder_named("reader", reader=str(reader))
         write_spans(examples, finder, kept, resume=True, show_progress=True)
     return _from_file(examples, kept)
-
-
-def reader_fingerprint(reader: Path) -> str:
-    """SHA-256 of a model folder's files, weights and settings alike; of the name of one from the hub."""
-    digest = hashlib.sha256(b"" if reader.is_dir() else str(reader).encode())
-    for file in sorted(path for path in reader.rglob("*") if path.is_file()):
-        with file.open("rb") as stream:
-            own = hashlib.file_digest(stream, "sha256").hexdigest()
-        digest.update(f"{file.relative_to(reader)} {own}\n".encode())
-    return digest.hexdigest()
 
 
 def _from_file(examples: Sequence[Example], file: Path) -> list[Example]:

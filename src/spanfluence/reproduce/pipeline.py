@@ -9,6 +9,7 @@ from typing import Any
 
 from spanfluence.baselines import Embedder, bm25_package
 from spanfluence.curvature.lissa import Lissa
+from spanfluence.data import content_fingerprint
 from spanfluence.errors import InputError
 from spanfluence.evaluation.agreement import PAPER_SIGN, Judge, agreement_table, curve_table
 from spanfluence.evaluation.bench import Bench, draw
@@ -16,13 +17,12 @@ from spanfluence.evaluation.faithful import correlations, faithfulness_table
 from spanfluence.evaluation.figures import bar_figure, curve_figure
 from spanfluence.evaluation.removal import removal_table
 from spanfluence.evaluation.runner import (
+    OWN,
     check_same_data,
-    content_fingerprint,
     fill_shared,
     load_run,
     sentence_encoder,
     tests_read,
-    with_read_spans,
 )
 from spanfluence.evaluation.sizes import Sizes
 from spanfluence.evaluation.tables import Table, read_tables
@@ -33,7 +33,13 @@ from spanfluence.reproduce.claims import agreement_claims, faithfulness_claims
 from spanfluence.reproduce.inputs import annotate, check_dataset, load_splits, right_spans
 from spanfluence.reproduce.report import Reproduction, render
 from spanfluence.retrain import Retrainer
-from spanfluence.runs import RunFolder, earlier_stages, read_record, versions, write_record
+from spanfluence.runs import (
+    RunFolder,
+    check_results_folder,
+    earlier_stages,
+    versions,
+    write_record,
+)
 from spanfluence.scoring import DEFAULT_METHODS, MEMORY, Asked, check_tests, method_row
 from spanfluence.stages import Say, Stages, settings_fingerprint
 from spanfluence.tail import checked_precision
@@ -112,7 +118,7 @@ class Plan:
 
 def reproduce_paper(plan: Plan) -> Path:
     """Run the plan; returns the path of REPORT.md."""
-    read_record(plan.out, FORMAT)  # told before hours of work
+    check_results_folder(plan.out, FORMAT, (*OWN, "run", "spans"))  # told before hours of work
     bm25_package()
     splits = load_splits(plan.dataset, plan.data)
     whole = splits["train"]
@@ -200,7 +206,7 @@ def _bench(
     readable = tests_read(classifier, kept, plan.say)
     return Bench(
         classifier=classifier,
-        train=with_read_spans(classifier, train),
+        train=classifier.with_visible_spans(train),
         tests=_explained(readable, QUICK_TESTS if plan.quick else TESTS, plan.seed),
         held_out=held_out,
         retrainer=Retrainer.of_run(
