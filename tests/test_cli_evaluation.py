@@ -53,6 +53,8 @@ def test_audit(spanfluence_, run_folder, dev, tmp_path):
     code, out, err = spanfluence_("audit", run_folder, "--dev", dev, "--out", tmp_path / "out")
     assert (code, out) == (2, "")
     assert err == f"error: {tmp_path / 'out'} is not empty: choose a new folder for --out\n"
+    code, _, err = spanfluence_("audit", run_folder, "--dev", dev, "--out", dev)
+    assert (code, err) == (2, f"error: {dev} is a file: give a new folder for --out\n")
 
 
 def test_audit_as_json(spanfluence_, run_folder, dev):

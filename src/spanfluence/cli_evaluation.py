@@ -64,6 +64,8 @@ def audit(
     from spanfluence.report.audit import audit_terminal, write_audit
     from spanfluence.runs import write_record
 
+    if out is not None and out.is_file():
+        raise InputError(f"{out} is a file: give a new folder for --out")
     if out is not None and out.exists() and any(out.iterdir()):
         raise InputError(f"{out} is not empty: choose a new folder for --out")
     columns = columns_named(text_column, label_column, context_column, spans_column, id_column)

@@ -334,6 +334,8 @@ def evaluate_run(
     """
     if explained is None:
         explained = QUICK_EXPLAINED if quick else EXPLAINED
+    if explained < 1:
+        raise InputError(f"explained={explained} must be at least 1")
     chosen_stages(stages)  # a wrong name is told before anything is loaded
     checked_precision(precision)
     sizes = changed_sizes(Sizes.quick() if quick else Sizes(), changes or ())
