@@ -102,7 +102,8 @@ def bar_figure(table: Table, columns: Sequence[str], path: Path, *, label: str =
     )
     panel.set_ylim(len(rows) - 0.4, -0.6)  # the first row on top
     panel.axvline(0, color="#333333", lw=0.8)
-    panel.set_xlabel("mean, with 95 % bootstrap interval")
+    measured = f"{columns[0]}: " if len(columns) == 1 else ""
+    panel.set_xlabel(f"{measured}mean, with 95 % bootstrap interval")
     panel.set_title(table.title, fontsize=10, loc="left", wrap=True)
     if len(columns) > 1:
         panel.legend(frameon=False, loc="lower right")

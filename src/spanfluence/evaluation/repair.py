@@ -39,14 +39,14 @@ LEFT_OUT = {name + end for name in BASELINES for end in ("", SAME_LABEL)} - {"ra
 
 
 def repair_table(bench: Bench, cells: Sequence[Cell] | None = None) -> Table:
-    """Share of tests that are still flipped, mean over the faults that were learned; intervals resample triggers."""
+    """Share of the flips undone, and of tests still flipped, mean over the faults that were learned; intervals resample triggers."""
     cells = repair_cells(bench) if cells is None else cells
     learned = main_cells(cells)
     rows = [_row(name, learned) for name in cells[0]["lists"]]
     return Table(
         "repair",
-        f"Repair: flipped tests after the labels of the first rows of a list are put right and the model is trained again "
-        f"({counted(len(learned), 'learned fault')}, {counted(bench.sizes.planted_seeds, 'seed')})",
+        "Repair: what is left of a fault once wrong labels among the first rows of a list are put right and the model is "
+        f"trained again ({counted(len(learned), 'learned fault')}, {counted(bench.sizes.planted_seeds, 'seed')})",
         rows,
         (
             "'flipped before', 'flipped after': share of all triggered tests that get the target label with the trigger and "
