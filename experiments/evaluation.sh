@@ -56,8 +56,16 @@ for NAME in mams sentihood; do
   other_seed 2 seed2 --set "rates=[0.01, 0.03]" --methods pinpoint --methods tracepoint
   evaluated beyond --stages lds --stages span-lds --methods pinpoint --methods tracepoint --methods tracin++ --methods tracinf \
     --methods "gradient cosine" --set seeds=1 --retrain-precision bfloat16
-  evaluated beyond --stages span-ral --methods pinpoint --methods tracin++ --methods "gradient cosine" \
-    --set seeds=1 --set removal_train=2000 --retrain-precision bfloat16
+  # What following a list is worth: six of the faults.
+  evaluated repair --stages repair --methods pinpoint --methods tracepoint --methods faithful --methods "gradient dot" \
+    --set "rates=[0.03]" --set planted_seeds=1 --set planted_tests=20 --retrain-precision bfloat16 --set \
+    'triggers=["when we were there","on a rainy tuesday","last night","honestly","cobalt","to be honest / frankly speaking"]'
+  case $NAME in
+    mams) evaluated span-ral --stages span-ral --methods pinpoint --methods tracepoint --methods tracin++ \
+      --methods "gradient cosine" --set seeds=2 --set removal_train=2000 --retrain-precision bfloat16 ;;
+    sentihood) evaluated beyond --stages span-ral --methods pinpoint --methods tracin++ --methods "gradient cosine" \
+      --set seeds=1 --set removal_train=2000 --retrain-precision bfloat16 ;;
+  esac
   evaluated ablation --stages ablation --set seeds=1 --set removal_train=1000 \
     --set small_train=1000 --set "rates=[0.03]" --set planted_seeds=1 --set planted_tests=20 \
     --retrain-precision bfloat16 --set \

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from spanfluence.encoding import length_batches
 from spanfluence.loading import load_encoder
-from spanfluence.model import usable_device
+from spanfluence.usable import usable_device
 
 MAX_TOKENS = 4096
 LONGEST = 128  # tokens of one piece that are read: clauses are far shorter

@@ -105,7 +105,7 @@ class SpansJob:
 def _check_device(device: str) -> None:
     """Also where the finder needs none: a slip should not wait for one that does."""
     if device != "cpu":  # the usual case need not wait for torch
-        from spanfluence.model import usable_device
+        from spanfluence.usable import usable_device
 
         usable_device(device)
 

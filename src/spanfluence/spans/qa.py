@@ -14,7 +14,7 @@ from torch import Tensor
 from spanfluence.encoding import length_batches
 from spanfluence.errors import InputError, ModelError
 from spanfluence.loading import load_reader
-from spanfluence.model import readable_length, usable_device
+from spanfluence.usable import readable_length, usable_device
 
 MAX_TOKENS = 4096  # tokens in one forward batch
 WINDOW = 384  # tokens of one window on a long text
