@@ -88,6 +88,16 @@ class _Spare:
         self.users = 0
         self._one_at_a_time = threading.RLock()  # a block may come back while another is taken
 
+    def begin(self) -> None:
+        with self._one_at_a_time:
+            self.users += 1
+
+    def end(self) -> None:
+        with self._one_at_a_time:
+            self.users -= 1
+            if not self.users:
+                self.blocks.clear()
+
     def take(self, size: int) -> mmap.mmap | None:
         """A block of exactly that size. If there is none all others go: they do not fit what comes."""
         with self._one_at_a_time:
@@ -112,13 +122,11 @@ def reusing_blocks() -> Iterator[None]:
 
     The gradients of the same tests at one point after the other take the same blocks.
     """
-    _SPARE.users += 1
+    _SPARE.begin()
     try:
         yield
     finally:
-        _SPARE.users -= 1
-        if not _SPARE.users:
-            _SPARE.blocks.clear()
+        _SPARE.end()
 
 
 def large_empty(like: Tensor, *shape: int) -> Tensor:

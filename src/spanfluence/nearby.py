@@ -6,7 +6,7 @@ Between delta-faithful points, some 1e-4 apart, a gradient moves by less than a 
 the second sum is 1e-8 of the largest score (measured), where rounding in float32 is 1e-6. In the same way the mean
 gradient of a layer is sum_r d_r a_r^T with mean rows. So gradients are written out, and multiplied with the tests',
 once instead of once a point. That points are near enough is not believed: of every group of batches some units are also
-taken point by point, and where the two differ by more than rounding does, all are.
+taken point by point, and where the two differ by more than LOOSE of the longest gradients' product, all are.
 """
 
 from __future__ import annotations
