@@ -44,12 +44,8 @@ from spanfluence.tail import checked_precision
 from spanfluence.units import Example
 
 FORMAT = "spanfluence.evaluation/1"
-OWN = (
-    "stages",
-    "retrained",
-    "tables",
-    "figures",
-)  # what stands in a folder before its first stage is done
+OWN = ("stages", "retrained", "tables", "figures")
+"""What stands in a folder of results before its first stage is done."""
 EXPLAINED, QUICK_EXPLAINED = 200, 20
 # Stages that retrain, or cost most, stand last.
 STAGES: dict[str, Callable[[Bench], list[Table]]] = {
