@@ -6,7 +6,7 @@ label without it. Only then are the planted rows known to be the right answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import product
@@ -81,12 +81,6 @@ class Fault(NamedTuple):
             "encoder": bench.encoder,
         }
 
-    def stage(self, bench: Bench, measure: str) -> str:
-        """Name of a measure's stage about it: two sets of methods live side by side."""
-        settings = self.settings(bench)
-        asked = {key: settings[key] for key in ("methods", "attribute")}
-        return f"{measure}/{self.name}-{settings_fingerprint(asked)[:6]}"
-
     def model(self, bench: Bench) -> Retrained:
         """What learns it: a stage of its own, which all measures and sets of methods share."""
         return bench.fitted(f"planted-{self.name}", self.planted.train, self.seed)
@@ -125,14 +119,22 @@ def faults(part: Bench, rates: Sequence[float]) -> Iterator[Fault]:
 
 
 def planted_cells(bench: Bench) -> list[Cell]:
-    """One result for every fault; each is a stage."""
+    """One result for every fault."""
+    return measured(bench, "planted", _cell, bench.sizes.rates)
+
+
+def measured(
+    bench: Bench, measure: str, cell: Callable[[Bench, Fault], Cell], rates: Sequence[float]
+) -> list[Cell]:
+    """What a measure finds of every fault at these rates; each is a stage. Sets of methods live side by side."""
     part = planted_part(bench)
-    return [
-        part.stages.values(
-            fault.stage(part, "planted"), fault.settings(part), partial(_cell, part, fault)
-        )
-        for fault in faults(part, part.sizes.rates)
-    ]
+    cells = []
+    for fault in faults(part, rates):
+        settings = fault.settings(part)
+        asked = {key: settings[key] for key in ("methods", "attribute")}
+        stage = f"{measure}/{fault.name}-{settings_fingerprint(asked)[:6]}"
+        cells.append(part.stages.values(stage, settings, partial(cell, part, fault)))
+    return cells
 
 
 def source_and_target(train: Sequence[Example]) -> tuple[str, str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,8 @@ from spanfluence.evaluation.planted import (
     Cell,
     Fault,
     explained,
-    faults,
     main_cells,
-    planted_part,
+    measured,
 )
 from spanfluence.evaluation.tables import Table, counted
 from spanfluence.metrics import Interval, bootstrap, ranking
@@ -62,14 +60,8 @@ def repair_table(bench: Bench, cells: Sequence[Cell] | None = None) -> Table:
 
 
 def repair_cells(bench: Bench) -> list[Cell]:
-    """One result for every trigger and seed at the largest rate; each is a stage."""
-    part = planted_part(bench)
-    return [
-        part.stages.values(
-            fault.stage(part, "repair"), fault.settings(part), partial(_cell, part, fault)
-        )
-        for fault in faults(part, [max(part.sizes.rates)])
-    ]
+    """One result for every trigger and seed at the largest rate."""
+    return measured(bench, "repair", _cell, [max(bench.sizes.rates)])
 
 
 def _cell(bench: Bench, fault: Fault) -> Cell:
